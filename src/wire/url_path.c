@@ -1,0 +1,198 @@
+/*
+ * Request targets. The web servers pass on what the client wrote, each in its own degree of
+ * rawness, and then serve what they make of it; here the same is made of it in the same order:
+ * cut, decode once, fold slashes, resolve dots. Decoding comes before the dots, since `%2e%2e%2f`
+ * climbs behind lighttpd and nginx.
+ */
+#include "weir/url_path.h"
+
+static int
+hex_value(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	if (c >= 'A' && c <= 'F')
+		return c - 'A' + 10;
+	return -1;
+}
+
+/* Cuts the byte that an escape at the start of *s stands for off it. -1: it is no escape. */
+static int
+cut_escape(struct slice *s)
+{
+	if (s->len < 3 || s->ptr[0] != '%')
+		return -1;
+	const int high = hex_value(s->ptr[1]), low = hex_value(s->ptr[2]);
+
+	if (high < 0 || low < 0)
+		return -1;
+	*s = slice_skip(*s, 3);
+	return high << 4 | low;
+}
+
+/* `scheme:` at the start, as RFC 3986 section 3.1 has it; its length with the colon, or 0. */
+static size_t
+scheme_len(struct slice s)
+{
+	for (size_t i = 0; i < s.len; i++) {
+		const char c = s.ptr[i];
+		const bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+
+		if (is_letter)
+			continue;
+		if (i == 0)
+			return 0;
+		if (c == ':')
+			return i + 1;
+		if ((c < '0' || c > '9') && c != '+' && c != '-' && c != '.')
+			return 0;
+	}
+	return 0;
+}
+
+static struct slice
+without_fragment(struct slice target)
+{
+	return slice_first(target, slice_find(target, '#'));
+}
+
+/* The raw path of a target: Apache passes `http://any.host/path` on as it came. */
+static struct slice
+raw_path(struct slice target)
+{
+	struct slice path = without_fragment(target);
+
+	path = slice_first(path, slice_find(path, '?'));
+	const struct slice rest = slice_skip(path, scheme_len(path));
+
+	if (rest.len == path.len || !slice_has_prefix(rest, SLICE("//")))
+		return path;
+	const struct slice authority = slice_skip(rest, 2);
+
+	return slice_skip(authority, slice_find(authority, '/'));
+}
+
+/*
+ * The segment that began at `start`, behind a slash, is complete: keeps it, or takes it back if it
+ * is a dot, and takes the one before it back too if it is two. Returns where out ends then.
+ */
+static size_t
+close_segment(const char *out, size_t start, size_t end)
+{
+	const struct slice segment = slice_make(out + start, end - start);
+
+	if (slice_is(segment, SLICE(".")))
+		return start;
+	if (!slice_is(segment, SLICE("..")))
+		return end;
+	/* out[start - 1] is the slash before the dots; the root's has nothing to climb over. */
+	if (start > 1)
+		start--;
+	while (out[start - 1] != '/')
+		start--;
+	return start;
+}
+
+int
+url_path_normal(struct slice target, char *out, size_t *len, struct err *err)
+{
+	struct slice path = raw_path(target);
+	size_t start = 1, end = 1; /* of the segment at the end of out */
+
+	if (slice_is(target, SLICE("*"))) {
+		out[0] = '*';
+		*len = 1;
+		return 0;
+	}
+	if (path.len > 0 && path.ptr[0] != '/')
+		return err_set(err, "the path does not begin with a slash");
+	out[0] = '/';
+	while (path.len > 0) {
+		int c = (unsigned char)path.ptr[0];
+
+		if (c != '%')
+			path = slice_skip(path, 1);
+		else if ((c = cut_escape(&path)) < 0)
+			return err_set(err, "the path has a %% without two hexadecimal digits");
+		if (c == '\0')
+			return err_set(err, "the path has a NUL");
+		if (c != '/') {
+			out[end++] = (char)c;
+			continue;
+		}
+		end = close_segment(out, start, end);
+		if (out[end - 1] != '/')
+			out[end++] = '/';
+		start = end;
+	}
+	*len = close_segment(out, start, end);
+	return 0;
+}
+
+struct slice
+url_query(struct slice target)
+{
+	const struct slice whole = without_fragment(target);
+	const size_t mark = slice_find(whole, '?');
+
+	return slice_skip(whole, mark == whole.len ? mark : mark + 1);
+}
+
+struct slice
+url_script_filename(struct slice filename)
+{
+	static const struct slice prefixes[] = { { "proxy:fcgi://", 13 },
+		{ "proxy:balancer://", 17 } };
+
+	for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++) {
+		if (!slice_is_nocase(slice_first(filename, prefixes[i].len), prefixes[i]))
+			continue;
+		struct slice path = slice_skip(filename, prefixes[i].len);
+
+		path = slice_first(path, slice_find(path, '?'));
+		path = slice_skip(path, slice_find(path, '/'));
+		/* The slash at the end of `fcgi://localhost/` comes before the path's own. */
+		while (path.len > 1 && path.ptr[1] == '/')
+			path = slice_skip(path, 1);
+		return path.len == 0 ? filename : path;
+	}
+	return filename;
+}
+
+/* Whether `raw`, decoded, is `name`. A bad escape stands for itself, as in PHP. */
+static bool
+decodes_to(struct slice raw, struct slice name)
+{
+	while (raw.len > 0 && name.len > 0) {
+		int c = cut_escape(&raw);
+
+		if (c < 0) {
+			c = raw.ptr[0] == '+' ? ' ' : (unsigned char)raw.ptr[0];
+			raw = slice_skip(raw, 1);
+		}
+		if (c != (unsigned char)name.ptr[0])
+			return false;
+		name = slice_skip(name, 1);
+	}
+	return raw.len == 0 && name.len == 0;
+}
+
+bool
+url_query_find(struct slice query, struct slice name, struct slice *value)
+{
+	struct slice rest = query;
+
+	while (rest.len > 0) {
+		const struct slice pair = slice_first(rest, slice_find(rest, '&'));
+		const size_t equals = slice_find(pair, '=');
+
+		rest = slice_skip(rest, pair.len < rest.len ? pair.len + 1 : pair.len);
+		if (pair.len == 0 || !decodes_to(slice_first(pair, equals), name))
+			continue;
+		*value = slice_skip(pair, equals < pair.len ? equals + 1 : equals);
+		return true;
+	}
+	return false;
+}
