@@ -1,0 +1,61 @@
+/*
+ * From a file to a snapshot, or to sentences about the file: read, build, validate. All three go on
+ * behind what they refuse, so that one run tells everything.
+ */
+#include "build.h"
+#include "validate.h"
+
+/* The configuration lives in the arena that it holds. */
+enum { ARENA_MAX = 64 * 1024 * 1024 };
+
+static struct config *
+config_new(const char *file)
+{
+	struct arena arena;
+
+	arena_init(&arena, ARENA_MAX);
+	struct config *config = arena_alloc(&arena, sizeof *config);
+	const char *copy = arena_text(&arena, slice_of(file));
+
+	if (config == NULL || copy == NULL) {
+		arena_release(&arena);
+		return NULL;
+	}
+	*config = (struct config){ .file = copy, .arena = arena };
+	return config;
+}
+
+struct config *
+config_load(const char *file, struct diagnostics *diagnostics)
+{
+	const unsigned errors_before = diagnostics->errors;
+	struct build build = { .config = config_new(file), .diagnostics = diagnostics };
+
+	if (build.config == NULL) {
+		diagnostics_add(diagnostics, SEVERITY_ERROR, (struct place){ file, 0 }, NULL,
+			"there is no memory to read it");
+		return NULL;
+	}
+	config_read(file, &build.config->arena, diagnostics, &build.list);
+	if (config_build(&build) == 0) {
+		validate_process(&build);
+		validate_backends(&build);
+		validate_limits(&build);
+		validate_routes(&build);
+		validate_order(&build);
+	}
+	if (diagnostics->errors == errors_before)
+		return build.config;
+	config_free(build.config);
+	return NULL;
+}
+
+void
+config_free(struct config *config)
+{
+	if (config == NULL)
+		return;
+	struct arena arena = config->arena;
+
+	arena_release(&arena);
+}

@@ -1,0 +1,246 @@
+/*
+ * The rows, in the order of the manual. `help` is a sentence for the manual and for the comments of
+ * the sample; what a value must look like is its syntax. Limits of numbers are wide: they keep out
+ * what cannot be meant, not what is unusual.
+ */
+#include "options.h"
+#include "values.h"
+
+static const struct word log_levels[] = {
+	{ "error", LOG_LEVEL_ERROR },
+	{ "warning", LOG_LEVEL_WARN },
+	{ "info", LOG_LEVEL_INFO },
+	{ "debug", LOG_LEVEL_DEBUG },
+	{ NULL, 0 },
+};
+
+static const struct word log_formats[] = {
+	{ "text", LOG_FORMAT_TEXT },
+	{ "json", LOG_FORMAT_JSON },
+	{ NULL, 0 },
+};
+
+static const struct word on_missing_words[] = {
+	{ "skip", ON_MISSING_SKIP },
+	{ "reject", ON_MISSING_REJECT },
+	{ "share", ON_MISSING_SHARE },
+	{ NULL, 0 },
+};
+
+static const struct word backend_types[] = {
+	{ "fastcgi", BACKEND_FASTCGI },
+	{ "none", BACKEND_NONE },
+	{ "cgi", WORD_LATER },
+	{ "scgi", WORD_LATER },
+	{ NULL, 0 },
+};
+
+static const struct word store_down_words[] = {
+	{ "local", STORE_DOWN_LOCAL },
+	{ "admit", STORE_DOWN_ADMIT },
+	{ "reject", STORE_DOWN_REJECT },
+	{ NULL, 0 },
+};
+
+#define MIB (UINT64_C(1024) * 1024)
+#define GIB (1024 * MIB)
+#define MS ((uint64_t)US_PER_MS)
+#define MINUTE (60 * (uint64_t)US_PER_S)
+#define DAY ((uint64_t)US_PER_DAY)
+#define COUNT_MAX UINT64_C(1000000000000000)
+
+/* Where a row's value goes: into one member of the section's struct, into a list that grows by one
+ * for each line, or wherever the parser puts it. */
+#define MEMBER(kind, type, name, member, parser)                                                   \
+	IN(kind), .text.key = name, .offset = offsetof(struct type, member), .parse = parser
+#define LIST(kind, type, name, list, count, parser)                                                \
+	IN(kind), .text.key = name, .text.repeatable = true,                                       \
+		  .offset = offsetof(struct type, list),                                           \
+		  .count_offset = offsetof(struct type, count),                                    \
+		  .item_size = sizeof *((struct type *)NULL)->list, .parse = parser
+#define WHOLE(kind, name, parser) IN(kind), .text.key = name, .parse = parser
+#define RESTART .text.needs_restart = true
+#define SAYS(how, unless_given, what)                                                              \
+	.text.syntax = how, .text.default_text = unless_given, .text.help = what
+
+#define IN(kind) .section = SECTION_##kind, .text.section = NAME_##kind
+#define NAME_WEIR "weir"
+#define NAME_MEMORY "memory"
+#define NAME_REDIS "redis"
+#define NAME_LIMIT "limit"
+#define NAME_BACKEND "backend"
+#define NAME_ROUTE "route"
+
+#define WEIR(key, member, parser) MEMBER(WEIR, config, key, member, parser)
+#define MEMORY(key, member, parser) MEMBER(MEMORY, config, key, member, parser)
+#define REDIS(key, member, parser) MEMBER(REDIS, config, key, member, parser)
+#define LIMIT(key, member, parser) MEMBER(LIMIT, config_limit, key, member, parser)
+#define BACKEND(key, member, parser) MEMBER(BACKEND, config_backend, key, member, parser)
+#define ROUTE(key, member, parser) MEMBER(ROUTE, config_route, key, member, parser)
+
+/* clang-format off */
+const struct option option_rows[] = {
+	{ WEIR("enforce", enforce, value_bool),
+		SAYS("yes | no", "yes",
+			"no: every limit decides, counts and logs, and lets pass.") },
+	{ LIST(WEIR, config, "listen", listens, listen_count, value_listen), .max = 64, RESTART,
+		SAYS("ADDRESS [mode 0660] [owner USER] [group GROUP]", "",
+			"Where the web server connects, such as unix:" WEIR_RUNDIR
+			"/weir.sock; its group is " WEIR_WEB_GROUP " if none is given. Not "
+			"used when systemd, lighttpd or mod_fcgid hands its socket over.") },
+	{ WEIR("threads", threads, value_threads), .max = 64, RESTART,
+		SAYS("N | auto", "1",
+			"Event loops; one serves thousands of requests. auto: one for each "
+			"processor, 64 at the most.") },
+	{ WEIR("max_in_flight", max_in_flight, value_uint), .min = 1, .max = 1000000,
+		SAYS("N", "2048",
+			"Requests at once; what is beyond gets 503 with Retry-After.") },
+	{ WEIR("max_connections", max_connections, value_uint), .min = 1, .max = 1000000,
+		SAYS("N", "16384",
+			"Connections of web servers at once; what is beyond is closed.") },
+	{ WEIR("max_head", max_head, value_size), .min = 4096, .max = MIB,
+		SAYS("SIZE", "256k",
+			"All FastCGI parameters of a request together; what is beyond gets "
+			"431.") },
+	{ WEIR("max_params", max_params, value_uint), .min = 16, .max = 100000,
+		SAYS("N", "1000",
+			"FastCGI parameters of a request; what is beyond gets 431.") },
+	{ WEIR("head_timeout", head_timeout_us, value_duration), .min = MS, .max = 60 * MINUTE,
+		SAYS("DURATION", "10s",
+			"For the parameters of a request to arrive.") },
+	{ WEIR("body_timeout", body_timeout_us, value_duration), .min = MS, .max = DAY,
+		SAYS("DURATION", "60s",
+			"Silence inside the body of a request.") },
+	{ WEIR("drain", drain_us, value_duration), .min = MS, .max = 60 * MINUTE,
+		SAYS("DURATION", "7s",
+			"For requests to end when weir is stopped; then they are cut.") },
+	{ WEIR("hash_key_file", hash_key_file, value_path),
+		SAYS("PATH", "",
+			"A secret for the hashes of identities, the same on all hosts: who "
+			"can read Redis cannot try out API keys.") },
+	{ WHOLE(WEIR, "metrics", value_metrics),
+		SAYS("ADDRESS", "",
+			"Where /metrics, /status, /status.json and /healthz are served, "
+			"such as tcp:127.0.0.1:9180 or unix:" WEIR_RUNDIR "/status.sock.") },
+	{ WHOLE(WEIR, "log", value_log),
+		SAYS("stderr | syslog | file:PATH", "stderr",
+			"Where the log goes.") },
+	{ WEIR("log_level", log_level, value_word), .words = log_levels,
+		SAYS("error | warning | info | debug", "info",
+			"The least important line that is logged.") },
+	{ WEIR("log_format", log_format, value_word), .words = log_formats,
+		SAYS("text | json", "text",
+			"How a line is written.") },
+	{ WEIR("reject_log", reject_log, value_path),
+		SAYS("PATH", "",
+			"A file of its own for rejected requests, as fail2ban reads it. "
+			"Without it they are in the log.") },
+
+	{ MEMORY("size", memory_size, value_size), .min = MIB, .max = 64 * GIB, RESTART,
+		SAYS("SIZE", "16m",
+			"Of the table of counters on this host: all there is without "
+			"[redis], the stand-in while Redis is away.") },
+	{ MEMORY("state", memory_state, value_path), RESTART,
+		SAYS("PATH", "",
+			"The file of that table, shared by all weir processes that name the "
+			"same one. Without it a place below " WEIR_RUNDIR " is looked for, "
+			"which a reboot empties.") },
+
+	{ REDIS("server", redis_server, value_address),
+		SAYS("ADDRESS", "tcp:127.0.0.1:6379",
+			"tcp:HOST:PORT or unix:PATH. The section alone, even empty, makes "
+			"all hosts that name the same Redis share their counters.") },
+	{ REDIS("username", redis_username, value_username),
+		SAYS("NAME", "",
+			"Of a Redis ACL; needs password_file.") },
+	{ REDIS("password_file", redis_password, value_password_file),
+		SAYS("PATH", "",
+			"A file with the password on its only line.") },
+	{ REDIS("database", redis_database, value_uint), .max = INT32_MAX,
+		SAYS("N", "0",
+			"SELECT is sent only if it is not 0.") },
+	{ REDIS("deadline", redis_deadline_us, value_duration), .min = MS, .max = MINUTE,
+		SAYS("DURATION", "150ms",
+			"Of a whole decision: resolving, connecting, login, script, retry. "
+			"Past it, store_down decides.") },
+	{ REDIS("prefix", redis_prefix, value_prefix),
+		SAYS("TEXT", "weir:",
+			"What the keys in Redis begin with.") },
+
+	{ WHOLE(LIMIT, "identity", value_identity),
+		SAYS("ip[/BITS/BITS] | user | header NAME | all, ...", "ip",
+			"Who is counted: the first of the list that the request has. ip: "
+			"the client's address, IPv6 by /64 unless bits for IPv4 and IPv6 "
+			"are given. user: REMOTE_USER after a login. all: one bucket.") },
+	{ LIMIT("on_missing", on_missing, value_word), .words = on_missing_words,
+		SAYS("skip | reject | share", "",
+			"For a request that has none of the identities: not limited, "
+			"rejected, or all such requests share one bucket. To be said unless "
+			"the list has ip or all.") },
+	{ LIST(LIMIT, config_limit, "policy", policies, policy_count, value_policy), .max = 16,
+		SAYS("COUNT/WINDOW [burst N] [token-bucket] [name NAME]", "",
+			"How much is admitted, such as 10/1s burst 60: 60 at once, then 10 "
+			"a second. Without burst: the count. All policies of a limit must "
+			"admit.") },
+	{ LIMIT("enforce", enforce, value_bool),
+		SAYS("yes | no", "yes",
+			"no: this limit decides, counts and logs, and lets pass.") },
+
+	{ BACKEND("type", type, value_word), .words = backend_types,
+		SAYS("fastcgi | none", "fastcgi",
+			"none: the web server only asks and serves the request itself "
+			"(authorizer).") },
+	{ LIST(BACKEND, config_backend, "server", servers, server_count, value_address), .max = 256,
+		SAYS("ADDRESS", "",
+			"Where admitted requests go. Of several, the least busy; one that "
+			"fails is set aside and comes back.") },
+	{ BACKEND("max_in_flight", max_in_flight, value_uint), .min = 1, .max = 1000000,
+		SAYS("N", "256",
+			"Requests at once; what is beyond gets 503. More than the "
+			"application's processes: the others wait in its socket.") },
+	{ BACKEND("connect_timeout", connect_timeout_us, value_duration), .min = MS,
+		.max = 10 * MINUTE,
+		SAYS("DURATION", "1s",
+			"For a server to take the connection.") },
+	{ BACKEND("idle_timeout", idle_timeout_us, value_duration), .min = MS, .max = 30 * DAY,
+		SAYS("DURATION", "10m",
+			"Silence from the application.") },
+
+	{ LIST(ROUTE, config_route, "match", matches, match_count, value_pattern), .max = 1000,
+		SAYS("[METHOD|METHOD] PATTERN [nocase]", "",
+			"By the URL's path. /path fits itself and all below it, = /path "
+			"only itself, * any characters, ~ a regular expression.") },
+	{ LIST(ROUTE, config_route, "script", scripts, script_count, value_pattern), .max = 1000,
+		SAYS("[METHOD|METHOD] PATTERN [nocase]", "",
+			"By the script that the web server chose, whatever the URL was. "
+			"Prefer it for PHP and CGI.") },
+	{ WHOLE(ROUTE, "limit", value_limits),
+		SAYS("NAME, ...", "",
+			"All of them must admit; a rejected request spends nothing on any.") },
+	{ ROUTE("backend", backend, value_backend),
+		SAYS("NAME", "",
+			"Where admitted requests go. May be left out if there is only one "
+			"backend.") },
+	{ ROUTE("cost", cost, value_cost), .min = 1, .max = COUNT_MAX,
+		SAYS("N", "1",
+			"How many requests one request counts for.") },
+	{ ROUTE("store_down", store_down, value_word), .words = store_down_words,
+		SAYS("local | admit | reject", "local",
+			"While Redis is away: this host counts alone, lets pass, or answers "
+			"503.") },
+	{ ROUTE("headers", headers, value_headers),
+		SAYS("none | x-ratelimit | x-ratelimit-epoch", "none",
+			"Rate-limit headers on every answer; a cache would show one "
+			"visitor's to all. A 429 always has Retry-After and, if none is "
+			"named, x-ratelimit.") },
+	{ LIST(ROUTE, config_route, "reject_header", reject_headers, reject_header_count,
+		value_reject_header), .max = 32,
+		SAYS("NAME: VALUE", "",
+			"Put on answers to rejected requests, such as "
+			"Access-Control-Allow-Origin: *") },
+	{ .text.key = NULL },
+};
+
+const unsigned option_count = sizeof option_rows / sizeof option_rows[0] - 1;
+
+/* clang-format on */

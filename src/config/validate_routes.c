@@ -1,0 +1,225 @@
+/* Routes, each by itself: whether it can admit anything, and whether it limits whom it should. */
+#include "nearest.h"
+#include "pattern.h"
+#include "sections.h"
+#include "validate.h"
+
+static void
+check_backend(
+	const struct build *build, const struct section *section, const struct config_route *route)
+{
+	const unsigned count = build->config->backend_count;
+
+	if (route->backend == NULL && count > 1 && !section_is_doubtful(build, section))
+		complain(build, SEVERITY_ERROR, section, "backend", NULL,
+			"is missing: there are %u backends; say which, such as backend = %s", count,
+			build->config->backends[0]->name);
+}
+
+static void
+check_cost(
+	const struct build *build, const struct section *section, const struct config_route *route)
+{
+	for (unsigned i = 0; i < route->limit_count; i++) {
+		const struct config_limit *limit = route->limits[i];
+
+		for (unsigned j = 0; j < limit->policy_count; j++) {
+			const struct config_policy *policy = &limit->policies[j];
+
+			if (route->cost > policy->burst)
+				complain(build, SEVERITY_ERROR, section, "cost", NULL,
+					"%llu is more than policy \"%s\" of limit %s ever holds "
+					"(burst "
+					"%llu), so no request would be admitted",
+					(unsigned long long)route->cost, policy->name, limit->name,
+					(unsigned long long)policy->burst);
+		}
+	}
+}
+
+static const char *
+header_of(const struct config_limit *limit)
+{
+	for (unsigned i = 0; i < limit->identity_count; i++) {
+		if (limit->identities[i].source == IDENTITY_HEADER)
+			return limit->identities[i].name;
+	}
+	return NULL;
+}
+
+/* Nobody can be somebody else to this limit: it ends at the address. */
+static bool
+is_by_address(const struct config_limit *limit)
+{
+	const unsigned n = limit->identity_count;
+
+	return limit->enforce && header_of(limit) == NULL && n > 0 &&
+		limit->identities[n - 1].source == IDENTITY_IP;
+}
+
+static void
+check_identities(
+	const struct build *build, const struct section *section, const struct config_route *route)
+{
+	for (unsigned i = 0; i < route->limit_count; i++) {
+		if (is_by_address(route->limits[i]))
+			return;
+	}
+	for (unsigned i = 0; i < route->limit_count; i++) {
+		const char *header = header_of(route->limits[i]);
+
+		if (header != NULL)
+			complain(build, SEVERITY_WARNING, section, "limit", NULL,
+				"limit %s counts by the header %s, which a client writes: anyone "
+				"gets "
+				"a fresh bucket for each request; add a limit by ip",
+				route->limits[i]->name, header);
+	}
+}
+
+static bool
+takes_everything(const struct config_route *route)
+{
+	for (unsigned i = 0; i < route->match_count; i++) {
+		if (route->matches[i].methods == NULL &&
+			config_pattern_is_any_path(&route->matches[i]))
+			return true;
+	}
+	return false;
+}
+
+static void
+check_store_down(
+	const struct build *build, const struct section *section, const struct config_route *route)
+{
+	if (build->config->has_redis && route->store_down == STORE_DOWN_REJECT &&
+		route->limit_count > 0 && takes_everything(route))
+		complain(build, SEVERITY_WARNING, section, "store_down", NULL,
+			"reject on a route that takes everything: with Redis gone the site is "
+			"gone; "
+			"local counts on this host alone meanwhile");
+}
+
+/* The methods of HTTP (RFC 9110, RFC 5789) and the usual ones of WebDAV (RFC 4918). */
+static const char *const known_methods[] = { "GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT",
+	"OPTIONS", "TRACE", "PATCH", "PROPFIND", "PROPPATCH", "MKCOL", "COPY", "MOVE", "LOCK",
+	"UNLOCK", "REPORT", "SEARCH", "PURGE" };
+
+/* A misspelt method is a limit that nobody meets. */
+static void
+check_methods(const struct build *build, const struct section *section, const char *key,
+	const struct config_pattern *pattern)
+{
+	struct slice rest = slice_of(pattern->methods), method;
+
+	while (slice_split(&rest, '|', &method)) {
+		struct nearest nearest;
+
+		nearest_init(&nearest, method);
+		for (size_t i = 0; i < sizeof known_methods / sizeof known_methods[0]; i++)
+			nearest_offer(&nearest, known_methods[i]);
+		if (nearest.best != NULL && nearest.distance > 0)
+			complain(build, SEVERITY_WARNING, section, key, &pattern->place,
+				"\"%.*s\" is no usual method; did you mean \"%s\"?",
+				(int)method.len, method.ptr, nearest.best);
+	}
+}
+
+/* Whether ^ or \A stands anywhere but in a class such as [^/]. */
+static bool
+has_anchor(const char *regex)
+{
+	bool is_in_class = false;
+
+	for (const char *c = regex; *c != '\0'; c++) {
+		if (*c == '\\' && c[1] == 'A' && !is_in_class)
+			return true;
+		if (*c == '^' && !is_in_class)
+			return true;
+		if (*c == '[' && c[1] == '^')
+			c++;
+		if (*c == '\\' && c[1] != '\0')
+			c++;
+		else if (*c == '[' || *c == '^')
+			is_in_class = true;
+		else if (*c == ']')
+			is_in_class = false;
+	}
+	return false;
+}
+
+static bool
+names_script(const struct config_pattern *pattern)
+{
+	struct slice text = slice_of(pattern->text);
+
+	if (pattern->kind == PATTERN_REGEX && text.len > 0 && text.ptr[text.len - 1] == '$')
+		text.len--;
+	if (text.len < 4)
+		return false;
+	const struct slice end = slice_skip(text, text.len - 4);
+
+	return slice_is_nocase(end, SLICE(".php")) || slice_is_nocase(end, SLICE(".cgi"));
+}
+
+static void
+check_pattern(const struct build *build, const struct section *section, const char *key,
+	const struct config_pattern *pattern)
+{
+	check_methods(build, section, key, pattern);
+	if (pattern->kind == PATTERN_REGEX && !has_anchor(pattern->text))
+		complain(build, SEVERITY_WARNING, section, key, &pattern->place,
+			"the expression fits anywhere in a path; begin it with ^ to fit from its "
+			"start");
+}
+
+static void
+check_patterns(
+	const struct build *build, const struct section *section, const struct config_route *route)
+{
+	if (route->match_count == 0 && route->script_count == 0 &&
+		!section_is_doubtful(build, section))
+		complain(build, SEVERITY_ERROR, section, "match", NULL,
+			"is missing, and script too, so the route would take nothing; write match "
+			"= "
+			"/path or script = */name.php");
+	for (unsigned i = 0; i < route->match_count; i++) {
+		const struct config_pattern *pattern = &route->matches[i];
+
+		check_pattern(build, section, "match", pattern);
+		if (route->script_count == 0 && names_script(pattern))
+			complain(build, SEVERITY_WARNING, section, "match", &pattern->place,
+				"the script can be reached by other URLs too (rewriting, a front "
+				"controller); script = holds against the script that runs");
+	}
+	for (unsigned i = 0; i < route->script_count; i++)
+		check_pattern(build, section, "script", &route->scripts[i]);
+}
+
+static void
+check_store_down_is_heard(const struct build *build, const struct section *section)
+{
+	const struct setting *setting =
+		section == NULL ? NULL : section_own_setting(section, "store_down");
+
+	if (setting != NULL && setting->value[0] != '\0' && !build->config->has_redis)
+		complain(build, SEVERITY_WARNING, section, "store_down", NULL,
+			"has no effect without [redis]");
+}
+
+void
+validate_routes(const struct build *build)
+{
+	check_store_down_is_heard(build, build->unnamed[SECTION_ROUTE]);
+	for (const struct section *section = section_first(build, SECTION_ROUTE); section != NULL;
+		section = section_next(section)) {
+		const struct config_route *route = section->object;
+
+		check_backend(build, section, route);
+		check_cost(build, section, route);
+		check_identities(build, section, route);
+		check_store_down(build, section, route);
+		check_store_down_is_heard(build, section);
+		check_patterns(build, section, route);
+	}
+}

@@ -1,0 +1,276 @@
+/*
+ * The sample that is installed: it is sound, it shows every key with the default that is applied,
+ * and no damage to it does more than make it refused.
+ */
+#include "load.h"
+
+/* The sample as a text; from the source tree. */
+static char *
+sample(size_t *len)
+{
+	const char *top = getenv("TOP_SRCDIR");
+	char path[PATH_MAX];
+
+	(void)snprintf(path, sizeof path, "%s/etc/weir.ini", top == NULL ? "." : top);
+	FILE *file = fopen(path, "r");
+
+	assert_row(file != NULL, "%s cannot be read; set TOP_SRCDIR", path);
+	char *text = calloc(1, 65536);
+
+	assert_non_null(text);
+	*len = fread(text, 1, 65535, file);
+	assert_int_equal(fclose(file), 0);
+	return text;
+}
+
+static void
+the_sample_is_sound(void **state)
+{
+	size_t len;
+	char *text = sample(&len), *said;
+
+	(void)state;
+	write_file("weir.ini", slice_make(text, len));
+	struct config *config;
+
+	said = said_of_file("weir.ini", &config);
+	assert_string_equal(said, "");
+	assert_false(config->enforce);
+	assert_int_equal(config->route_count, 2);
+	assert_int_equal(config->limit_count, 2);
+	assert_int_equal(config->backend_count, 1);
+	free(said);
+	config_free(config);
+	free(text);
+}
+
+/* A key that is commented out: ";key = value ; comment". */
+struct shown {
+	struct slice section, key, value;
+	bool is_in_comment;
+};
+
+/* Calls back for each key of the sample, whether it is commented out or not. */
+static void
+each_shown(struct slice text, void (*each)(void *context, const struct shown *shown), void *context)
+{
+	struct slice line, section = { NULL, 0 };
+
+	while (slice_split(&text, '\n', &line)) {
+		const bool is_in_comment = line.len > 0 && line.ptr[0] == ';';
+		const struct slice bare = is_in_comment ? slice_skip(line, 1) : line;
+		const size_t equal = slice_find(bare, '=');
+		struct slice value = slice_skip(bare, equal < bare.len ? equal + 1 : equal);
+
+		if (bare.len > 0 && bare.ptr[0] == '[') {
+			section = slice_first(slice_skip(bare, 1), slice_find(bare, ']') - 1);
+			section = slice_first(section, slice_find(section, ' '));
+			continue;
+		}
+		if (bare.len == 0 || bare.ptr[0] == '#' || bare.ptr[0] == ' ' || equal == bare.len)
+			continue;
+		for (size_t i = 0; i + 1 < value.len; i++) {
+			if (value.ptr[i] == ' ' && value.ptr[i + 1] == ';')
+				value = slice_first(value, i);
+		}
+		const struct shown shown = { section, slice_trim(slice_first(bare, equal)),
+			slice_trim(value), is_in_comment };
+
+		each(context, &shown);
+	}
+}
+
+enum { OPTIONS_MAX = 128 };
+
+static void
+check_shown(void *context, const struct shown *shown)
+{
+	bool *seen = context;
+	const struct config_option_help *help;
+
+	for (unsigned i = 0; (help = config_option_help(i)) != NULL; i++) {
+		assert_true(i < OPTIONS_MAX);
+		if (!slice_is(shown->section, slice_of(help->section)) ||
+			!slice_is(shown->key, slice_of(help->key)))
+			continue;
+		seen[i] = true;
+		if (shown->is_in_comment && help->default_text[0] != '\0')
+			assert_slice(shown->value, slice_of(help->default_text));
+		return;
+	}
+	assert_row(slice_is(shown->key, SLICE("include")), "\"%.*s\" is no key of [%.*s]",
+		(int)shown->key.len, shown->key.ptr, (int)shown->section.len, shown->section.ptr);
+}
+
+static void
+the_sample_shows_every_key_with_its_default(void **state)
+{
+	bool seen[OPTIONS_MAX] = { false };
+	const struct config_option_help *help;
+	size_t len;
+	char *text = sample(&len);
+
+	(void)state;
+	each_shown(slice_make(text, len), check_shown, seen);
+	for (unsigned i = 0; (help = config_option_help(i)) != NULL; i++)
+		assert_row(seen[i], "[%s] %s is not shown", help->section, help->key);
+	free(text);
+}
+
+/* What is commented out can be put in, all at once: nothing is said but of files that are not
+ * there and of the keys that want them. */
+static void
+the_sample_can_be_uncommented(void **state)
+{
+	size_t len;
+	char *text = sample(&len), *out = calloc(1, len + 1);
+	struct slice rest = slice_make(text, len), line;
+	size_t at = 0;
+
+	(void)state;
+	assert_non_null(out);
+	while (slice_split(&rest, '\n', &line)) {
+		const struct slice bare = line.len > 1 && line.ptr[0] == ';' && line.ptr[1] != ' '
+			? slice_skip(line, 1)
+			: line;
+
+		if (bare.len > 0)
+			memcpy(out + at, bare.ptr, bare.len);
+		at += bare.len;
+		out[at++] = '\n';
+	}
+	write_file("weir.ini", slice_make(out, at - 1));
+	char *said = said_of_file("weir.ini", NULL);
+	unsigned lines = 0;
+
+	for (char *next = strtok(said, "\n"); next != NULL; next = strtok(NULL, "\n"), lines++)
+		assert_row(strstr(next, "cannot be read by user id") != NULL, "%s", next);
+	assert_true(lines <= 2);
+	free(said);
+	free(out);
+	free(text);
+}
+
+/* ---- damage ---- */
+
+static void
+load_and_forget(int fd, struct slice text)
+{
+	struct diagnostics diagnostics;
+
+	assert_int_equal(ftruncate(fd, (off_t)text.len), 0);
+	assert_int_equal(pwrite(fd, text.ptr, text.len, 0), (ssize_t)text.len);
+	diagnostics_init(&diagnostics);
+	struct config *config = config_load("mutant.ini", &diagnostics);
+
+	assert_true((config == NULL) == (diagnostics.errors > 0));
+	config_free(config);
+	diagnostics_release(&diagnostics);
+}
+
+/* The settings of the sample, and those that it has in comments, without the prose: a byte that is
+ * changed there is one in a comment. */
+static struct slice
+sample_core(char *text, size_t len)
+{
+	struct slice rest = slice_make(text, len), line;
+	size_t at = 0;
+
+	while (slice_split(&rest, '\n', &line)) {
+		if (line.len > 1 && line.ptr[0] == ';' && line.ptr[1] != ' ')
+			line = slice_skip(line, 1);
+		if (line.len == 0 || line.ptr[0] == '#' || line.ptr[0] == ';')
+			continue;
+		for (size_t i = 0; i + 1 < line.len; i++) {
+			if (line.ptr[i] == ' ' && line.ptr[i + 1] == ';')
+				line = slice_trim(slice_first(line, i));
+		}
+		memmove(text + at, line.ptr, line.len);
+		at += line.len;
+		text[at++] = '\n';
+	}
+	return slice_make(text, at);
+}
+
+/* Bytes that mean something somewhere, and some that mean nothing anywhere. WEIR_TEST_ALL_BYTES in
+ * the environment tries all. */
+static const char telling[] = "\0\t\n\r ;#=:[]/\\*~|,+\"'^$()@%?.-_019aAmsz\x7f\x80\xa0\xc3\xff";
+
+static void
+no_damage_does_more_than_be_refused(void **state)
+{
+	const bool is_thorough = getenv("WEIR_TEST_ALL_BYTES") != NULL;
+	const size_t bytes = is_thorough ? 256 : sizeof telling - 1;
+	const int fd = open("mutant.ini", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	size_t len;
+	char *text = sample(&len);
+	const struct slice core = sample_core(text, len);
+	char *mutant = malloc(core.len + 1);
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_non_null(mutant);
+	for (size_t at = 0; at <= core.len; at++) {
+		load_and_forget(fd, slice_first(core, at));
+		memcpy(mutant, core.ptr, at);
+		if (at < core.len) {
+			memcpy(mutant + at, core.ptr + at + 1, core.len - at - 1);
+			load_and_forget(fd, slice_make(mutant, core.len - 1));
+			memcpy(mutant, core.ptr, core.len);
+		}
+		for (size_t i = 0; i < bytes && at < core.len; i++) {
+			mutant[at] = is_thorough ? (char)i : telling[i];
+			load_and_forget(fd, slice_make(mutant, core.len));
+		}
+	}
+	assert_int_equal(close(fd), 0);
+	free(mutant);
+	free(text);
+}
+
+/* Settings in any order, several bytes wrong at once. */
+static void
+no_heap_of_lines_does_more_than_be_refused(void **state)
+{
+	const int fd = open("mutant.ini", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	uint64_t random = 99;
+	size_t len;
+	char *text = sample(&len), heap[4096];
+	const struct slice core = sample_core(text, len);
+
+	(void)state;
+	assert_true(fd >= 0);
+	for (int round = 0; round < 2000; round++) {
+		size_t at = 0;
+
+		while (at < sizeof heap / 2) {
+			const size_t from = random_below(&random, core.len);
+			struct slice piece = slice_skip(core, from);
+
+			piece = slice_first(piece, slice_find(piece, '\n'));
+			memcpy(heap + at, piece.ptr, piece.len);
+			at += piece.len;
+			heap[at++] = random_below(&random, 4) == 0 ? ' ' : '\n';
+		}
+		for (size_t i = random_below(&random, 8); i > 0; i--)
+			heap[random_below(&random, at)] =
+				telling[random_below(&random, sizeof telling - 1)];
+		load_and_forget(fd, slice_make(heap, at));
+	}
+	assert_int_equal(close(fd), 0);
+	free(text);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_sample_is_sound),
+		cmocka_unit_test(the_sample_shows_every_key_with_its_default),
+		cmocka_unit_test(the_sample_can_be_uncommented),
+		cmocka_unit_test(no_damage_does_more_than_be_refused),
+		cmocka_unit_test(no_heap_of_lines_does_more_than_be_refused),
+	};
+
+	return cmocka_run_group_tests(tests, load_setup, load_teardown);
+}
