@@ -1,0 +1,25 @@
+/* Accepts connections from a listening socket on a loop, also while descriptors are short. */
+#ifndef WEIR_LISTENER_H
+#define WEIR_LISTENER_H
+
+#include "weir/err.h"
+#include "weir/loop.h"
+
+struct listener;
+
+/* Takes the descriptor: non-blocking, close-on-exec, TCP_NODELAY where it applies. */
+typedef void listener_fn(void *context, int fd);
+
+/*
+ * Accepts from `fd`, which stays the caller's, `batch` connections a turn at the most. When the
+ * system has no descriptors it waits 100 ms before it tries again. NULL when memory is out.
+ */
+struct listener *listener_new(
+	struct loop *loop, int fd, unsigned batch, listener_fn *fn, void *context) WEIR_MUST_CHECK;
+void listener_free(struct listener *listener);
+
+/* Connections wait in the kernel's backlog meanwhile. */
+void listener_pause(struct listener *listener);
+void listener_resume(struct listener *listener);
+
+#endif

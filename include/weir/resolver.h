@@ -1,0 +1,34 @@
+/*
+ * Names to addresses without blocking the loop (libevent's resolver: /etc/hosts and the servers of
+ * /etc/resolv.conf). Addresses that need no look-up are answered at once by socket_address
+ * (socket.h).
+ */
+#ifndef WEIR_RESOLVER_H
+#define WEIR_RESOLVER_H
+
+#include "weir/address.h"
+#include "weir/err.h"
+#include "weir/loop.h"
+
+#include <sys/socket.h>
+
+struct resolver;
+struct lookup;
+
+/* error NULL: the address; otherwise a sentence. Never called from within lookup_start. */
+typedef void
+lookup_fn(void *context, const struct sockaddr *address, socklen_t len, const char *error);
+
+struct resolver *resolver_new(struct loop *loop, struct err *err) WEIR_MUST_CHECK;
+
+/* Look-ups under way are dropped without a call. */
+void resolver_free(struct resolver *resolver);
+
+/* NULL when memory is out. */
+struct lookup *lookup_start(struct resolver *resolver, const struct address *address, lookup_fn *fn,
+	void *context) WEIR_MUST_CHECK;
+
+/* No call comes any more. Not after the call has come. */
+void lookup_cancel(struct lookup *lookup);
+
+#endif
