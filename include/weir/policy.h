@@ -1,0 +1,61 @@
+/*
+ * Limits and their policies, compiled for deciding. All times are whole microseconds.
+ *
+ * The token bucket is kept as its theoretical arrival time (GCRA): one number, `tat`, the time at
+ * which the bucket will be full again. tat - now is the debt: 0 for a full bucket, `capacity_us`
+ * for an empty one. A request of cost c is admitted if the debt with c tokens more is at most the
+ * capacity; then it is owed. That gives the decisions of refill arithmetic on a bucket of `burst`
+ * tokens, exactly, with less state.
+ */
+#ifndef WEIR_POLICY_H
+#define WEIR_POLICY_H
+
+#include "weir/config.h"
+#include "weir/counter.h"
+
+/* What one request may ask at the most; the configuration is held to it. */
+enum { LIMIT_POLICIES_MAX = 8, CHECK_LIMITS_MAX = 8, CHECK_POLICIES_MAX = 16 };
+
+struct policy {
+	const char *name;
+	enum policy_algorithm algorithm;
+	uint32_t tag; /* stands for name and algorithm in stored state */
+	uint64_t count; /* the rate as written: count in window_us */
+	int64_t window_us;
+	int64_t interval_us; /* for one token: window / count, rounded up, so never above the rate
+			      */
+	uint64_t burst; /* tokens */
+	int64_t capacity_us; /* burst * interval_us; at most DURATION_MAX_US */
+	unsigned code; /* see policy_code; 0: none */
+};
+
+enum limit_result { LIMIT_ADMITTED, LIMIT_REJECTED, LIMIT_WOULD_REJECT, LIMIT_RESULTS };
+
+struct limit {
+	const char *name;
+	struct policy policies[LIMIT_POLICIES_MAX];
+	unsigned policy_count;
+	bool enforce;
+	counter_cell results[LIMIT_RESULTS];
+	const struct config_limit *config; /* with its identities; owned by the configuration */
+};
+
+/* Fills *limit from what was validated. What cannot be decided exactly is an error with its place.
+ */
+void
+limit_init(struct limit *limit, const struct config_limit *config, struct diagnostics *diagnostics);
+
+/*
+ * A small number, 1 to 920, that stands for name, algorithm and interval of a token bucket of
+ * common form (a window of one second, minute, hour or day as name, and a round count). With it the
+ * state of a limit of one such policy is a single integer, which Redis keeps in two thirds of the
+ * memory. 0 for all others.
+ */
+unsigned policy_code(const char *name, uint64_t count, int64_t window_us);
+
+/* The inverse, for state that another configuration wrote. False if no policy has that code. */
+bool policy_of_code(unsigned code, uint32_t *tag, int64_t *interval_us);
+
+uint32_t policy_tag(const char *name, enum policy_algorithm algorithm);
+
+#endif
