@@ -1,0 +1,54 @@
+/*
+ * The breaker: whether Redis is asked at all. Its state is shared by all weir processes of a host
+ * (memory_area), so that an outage costs the host a few deadlines and not a few for each process.
+ *
+ *     CLOSED --failure--> OPEN --a probe succeeded--> CLOSED
+ *                          '--a probe failed--> OPEN, for twice as long, up to
+ * BREAKER_BACKOFF_MAX_US
+ *
+ * While it is open one process at a time may probe, with a check of its own on a key of its own and
+ * never with a client's request. Times are monotonic, which is one clock for all processes of a
+ * host.
+ */
+#ifndef WEIR_BREAKER_H
+#define WEIR_BREAKER_H
+
+#include "weir/err.h"
+#include "weir/slice.h"
+
+#include <stdint.h>
+
+struct breaker;
+
+enum { BREAKER_BACKOFF_MIN_US = 100000, BREAKER_BACKOFF_MAX_US = 1000000, BREAKER_MISSES = 3 };
+
+/*
+ * The breaker of this target (the server's address) in `area`, which holds a few; the same target
+ * gives the same breaker in every process. When all are taken, or area is NULL, the breaker is this
+ * process's own. NULL: no memory.
+ */
+struct breaker *breaker_attach(void *area, size_t size, struct slice target) WEIR_MUST_CHECK;
+void breaker_free(struct breaker *breaker);
+
+bool breaker_is_open(struct breaker *breaker);
+
+/* Opens it, if it is closed, for a first back-off from now. True if this call opened it. */
+bool breaker_open(struct breaker *breaker, int64_t now_us);
+
+/* A check was not answered by its deadline. True if that opened it: BREAKER_MISSES in a row do. */
+bool breaker_miss(struct breaker *breaker, int64_t now_us);
+
+/* A check was answered. */
+void breaker_hit(struct breaker *breaker);
+
+/* When it is open and the back-off is over, takes the right to probe, for one back-off; false for
+ * everyone else. */
+bool breaker_take_probe(struct breaker *breaker, int64_t now_us);
+
+/* When the next probe may be made. */
+int64_t breaker_probe_at(struct breaker *breaker);
+
+/* A probe went well. True if this call closed it. */
+bool breaker_close(struct breaker *breaker);
+
+#endif

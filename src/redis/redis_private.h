@@ -1,0 +1,128 @@
+/*
+ * The store's parts. Private to the room.
+ *
+ *     DOWN --connect--> RESOLVING --> SHAKING (connect, AUTH, SELECT, probe) --> READY
+ *      ^                   |              |                                       |
+ *      '-------------------'--------------'---------------------------------------' connection_lose
+ *
+ * A check is live from redis_decide until it has been answered, here or by its deadline. Its call
+ * lives longer: until Redis has replied to it, or the connection is closed, since replies come in
+ * the order of the commands.
+ */
+#ifndef WEIR_REDIS_PRIVATE_H
+#define WEIR_REDIS_PRIVATE_H
+
+#include "weir/redis.h"
+#include "weir/stream.h"
+
+#include <hiredis/hiredis.h>
+
+enum { CHECKS_MAX = 4096, QUEUED_MAX = 1024 * 1024, REPLY_MAX = 65536 };
+
+enum call_kind { CALL_AUTH, CALL_SELECT, CALL_PROBE, CALL_CHECK };
+
+struct call {
+	struct call *next; /* in `waiting` or `sent` */
+	struct call *live_next, **live_at;
+	enum call_kind kind;
+	struct check *check; /* NULL: nobody waits for it */
+	int64_t sent_us;
+	bool is_whole; /* sent with EVAL, after NOSCRIPT */
+	bool is_repeated; /* sent again, after "late" */
+};
+
+struct call_list {
+	struct call *first, **end;
+	unsigned count;
+};
+
+enum redis_state { REDIS_DOWN, REDIS_RESOLVING, REDIS_SHAKING, REDIS_READY };
+
+struct redis {
+	struct store store;
+	struct loop *loop;
+	struct resolver *resolver;
+	struct redis_settings settings;
+	char name[ADDRESS_TEXT_SIZE]; /* the server's, for the log */
+	struct breaker *breaker;
+
+	enum redis_state state;
+	struct lookup *lookup;
+	struct timer *shake_timer; /* the deadline of look-up and handshake */
+	struct stream *stream;
+	redisReader *reader;
+	int64_t ready_since_us;
+
+	struct call_list waiting; /* not sent: there is no connection yet */
+	struct call_list sent; /* in the order of their replies */
+	struct call *live, **live_end;
+	unsigned live_count;
+	struct timer *deadline_timer; /* of the first live check */
+	struct timer *probe_timer; /* while the breaker is open */
+
+	bool has_offset;
+	int64_t offset_us; /* Redis's clock minus our monotonic one; never too large, so an expiry
+			      is never late */
+
+	counter_cell latency;
+	counter_cell failures[UNAVAILABLE_REASONS];
+};
+
+void call_push(struct call_list *list, struct call *call);
+struct call *call_pop(struct call_list *list);
+
+/* ---- store.c ---- */
+
+/* Answers the check of a live call and makes the call one that nobody waits for. */
+void call_answer(struct redis *redis, struct call *call, const struct decision *decision);
+void call_unavailable(struct redis *redis, struct call *call, enum unavailable why);
+
+/* The connection is ready: what waited is sent. */
+void store_send_waiting(struct redis *redis);
+
+/* The breaker has just been opened by us (`why` for the log), or was found open. Ends what is under
+ * way and waits for the probe. */
+void store_breaker_opened(struct redis *redis, const char *why);
+void store_await_probe(struct redis *redis);
+
+/* ---- connection.c ---- */
+
+/* From DOWN. */
+void connection_start(struct redis *redis);
+
+/* Sends a call over the ready connection, or as part of the handshake. The call is the connection's
+ * from then on. */
+void connection_send(struct redis *redis, struct call *call);
+
+/* Closes; what was under way is UNAVAILABLE_CONNECTION. To DOWN. */
+void connection_close(struct redis *redis);
+
+/* The same for a connection that broke, and decides whether to try again at once or to open the
+ * breaker. */
+void connection_lose(struct redis *redis, const char *why);
+
+/* ---- command.c ---- */
+
+/* Appends the command for a call to the stream. -1: no memory. */
+int command_send(struct redis *redis, const struct call *call) WEIR_MUST_CHECK;
+
+/* ---- reply.c ---- */
+
+enum reply_kind {
+	REPLY_DECISION, /* *decision is filled */
+	REPLY_LATE, /* it had expired when it came */
+	REPLY_NOSCRIPT, /* the script is not there (any more) */
+	REPLY_ERROR, /* this command failed; err has the server's words */
+	REPLY_UNUSABLE, /* the server cannot serve now (READONLY, LOADING, OOM, NOAUTH ...); err has
+			   its words */
+	REPLY_ABSURD, /* no answer to what was asked: the stream of replies cannot be trusted */
+};
+
+/* For the replies to the script. *now_us gets Redis's clock with REPLY_DECISION and REPLY_LATE. */
+enum reply_kind reply_read(const redisReply *reply, const struct check *check,
+	struct decision *decision, int64_t *now_us, struct err *err);
+
+/* For replies to the other commands: REPLY_DECISION stands for +OK. */
+enum reply_kind reply_status(const redisReply *reply, struct err *err);
+
+#endif
