@@ -1,0 +1,79 @@
+/*
+ * The application's side: pools of servers and exchanges with them. One pool for each backend of
+ * the configuration and thread.
+ *
+ * An exchange is one request with its answer. It is never made twice: another server is tried only
+ * while nothing has been sent. It ends with `end`, or when it is cancelled; after that it must not
+ * be touched.
+ */
+#ifndef WEIR_BACKEND_H
+#define WEIR_BACKEND_H
+
+#include "weir/cgi_head.h"
+#include "weir/config.h"
+#include "weir/loop.h"
+#include "weir/resolver.h"
+#include "weir/slice.h"
+
+struct backend_pool;
+struct exchange;
+
+enum exchange_result {
+	EXCHANGE_COMPLETE,
+	EXCHANGE_BUSY, /* max_in_flight, or the server's backlog was full all the time: 503 */
+	EXCHANGE_REFUSED, /* no server could be connected to: 502 */
+	EXCHANGE_TIMEOUT, /* connecting, or silence for idle_timeout: 504 */
+	EXCHANGE_CLOSED, /* the server closed before a whole head: 502 */
+	EXCHANGE_BAD_HEAD, /* what it answered is no response: 502 */
+	EXCHANGE_TRUNCATED, /* it broke off behind the head: the answer cannot be completed */
+	EXCHANGE_RESULTS
+};
+
+extern const char *const exchange_result_names[EXCHANGE_RESULTS];
+
+/* None of the first three may cancel the exchange; they may hold it. */
+struct exchange_handler {
+	/* The response's head in its normal form; may be changed. Valid until the call returns. */
+	void (*head)(void *context, struct cgi_head *head);
+	void (*data)(void *context, struct slice body);
+	/* The application's error output. */
+	void (*error_text)(void *context, struct slice text);
+	/* More of the request's body may be given, after exchange_is_full was true. */
+	void (*drained)(void *context);
+	/* why: a sentence for the log if it is not complete, with the server's address; else "". */
+	void (*end)(
+		void *context, enum exchange_result result, uint32_t app_status, const char *why);
+};
+
+/* `share`: how many threads have a pool for this backend; each gets its part of max_in_flight, at
+ * least 1. */
+struct backend_pool *backend_pool_new(struct loop *loop, struct resolver *resolver,
+	const struct config_backend *config, unsigned share, struct err *err) WEIR_MUST_CHECK;
+
+/* Exchanges that are under way keep it alive until they have ended. */
+void backend_pool_release(struct backend_pool *pool);
+
+/*
+ * Starts to pass a request on. `params` are its name-value pairs; HTTP_PROXY is left out (it would
+ * be taken for the application's own proxy). NULL: it was refused at once, *result and `why` say
+ * how. `end` never comes before this has returned.
+ */
+struct exchange *exchange_start(struct backend_pool *pool, struct slice params,
+	const struct exchange_handler *handler, void *context, enum exchange_result *result,
+	struct err *why) WEIR_MUST_CHECK;
+
+/* The request's body, piece by piece, and its end. */
+void exchange_body(struct exchange *exchange, struct slice data);
+void exchange_body_end(struct exchange *exchange);
+
+/* Whether the giver should wait for `drained`. */
+bool exchange_is_full(const struct exchange *exchange);
+
+/* Stops the answer from coming, until exchange_resume. */
+void exchange_hold(struct exchange *exchange);
+void exchange_resume(struct exchange *exchange);
+
+/* Closes the connection; no call comes any more. */
+void exchange_cancel(struct exchange *exchange);
+
+#endif

@@ -1,0 +1,99 @@
+/*
+ * Pools, their servers and their exchanges. Private to the room.
+ *
+ *     WAITING (look-up; backlog full) --> CONNECTING --> ASKED (head not there) --> ANSWERING -->
+ * gone ^                                    |
+ *        '------- another server -------------'
+ */
+#ifndef WEIR_BACKEND_PRIVATE_H
+#define WEIR_BACKEND_PRIVATE_H
+
+#include "weir/backend.h"
+#include "weir/counter.h"
+#include "weir/fcgi.h"
+#include "weir/stream.h"
+
+struct server {
+	struct address address;
+	char name[ADDRESS_TEXT_SIZE];
+	unsigned in_flight;
+	int64_t down_until_us; /* set aside after a failed connect */
+	struct sockaddr_storage resolved;
+	socklen_t resolved_len;
+	int64_t resolved_until_us; /* 0: a look-up is needed */
+};
+
+struct backend_pool {
+	struct loop *loop;
+	struct resolver *resolver;
+	int64_t connect_timeout_us, idle_timeout_us;
+	unsigned max_in_flight, in_flight;
+	bool released;
+	char *name;
+	counter_cell in_flight_gauge;
+	struct buf request; /* what is being put together for sending */
+	unsigned server_count;
+	struct server servers[];
+};
+
+enum exchange_state { EXCHANGE_WAITING, EXCHANGE_CONNECTING, EXCHANGE_ASKED, EXCHANGE_ANSWERING };
+
+struct exchange {
+	struct backend_pool *pool;
+	const struct exchange_handler *handler;
+	void *context;
+	enum exchange_state state;
+	struct server *server;
+	unsigned long long tried; /* servers, as bits */
+	struct lookup *lookup;
+	struct timer *wake; /* made when there is something to wait for */
+	unsigned retries;
+	int64_t connect_until_us;
+	struct stream *stream;
+	struct buf early; /* the request as long as there is no connection to write it to */
+	bool held, stdout_ended;
+	bool starved; /* `early` could not take all */
+	bool starting; /* exchange_start has not returned: what ends it goes into `failure` */
+	enum exchange_result failure;
+	struct err failure_why;
+
+	struct fcgi_reader reader;
+	uint8_t end_body[8];
+	unsigned end_len;
+	struct arena arena;
+	struct cgi_head_reader head_reader;
+	int64_t content_length; /* -1: unknown */
+	uint64_t content_seen;
+};
+
+enum { SERVERS_MAX = 64, EARLY_MAX = 4 * 1024 * 1024 };
+
+/* ---- pool.c ---- */
+
+/* The least busy of the servers not tried yet, those set aside last. NULL: all were tried. */
+struct server *pool_choose(struct backend_pool *pool, unsigned long long tried);
+unsigned pool_index(const struct backend_pool *pool, const struct server *server);
+void pool_leave(struct backend_pool *pool);
+
+/* ---- connect.c ---- */
+
+/* Tries servers until one is being connected to, or none is left: then the exchange has ended. */
+void exchange_connect(struct exchange *exchange);
+void exchange_connect_stop(struct exchange *exchange);
+
+/* A connect that was in progress failed: the next server, or the end with this result. */
+void
+exchange_connect_failed(struct exchange *exchange, enum exchange_result result, const char *reason);
+
+/* ---- exchange.c ---- */
+
+extern const struct stream_handler exchange_stream_handler;
+
+/* Tells the handler and frees. */
+void exchange_finish(struct exchange *exchange, enum exchange_result result, uint32_t app_status,
+	const char *format, ...) WEIR_PRINTF(4, 5);
+
+/* A stream is there: what was put together before goes out. */
+void exchange_connected(struct exchange *exchange);
+
+#endif

@@ -1,0 +1,198 @@
+/*
+ * What the web server gets: the handler's side of a request, and the answers that the front makes
+ * itself.
+ *
+ * How an answer ends decides whether it arrives. With the body read and the connection kept,
+ * END_REQUEST is all. Otherwise our side is shut down behind END_REQUEST and theirs is read to its
+ * end: nginx without keep_conn waits for the shutdown, and Apache takes a close with unread bytes
+ * for an error (500, 503).
+ */
+#include "conn.h"
+
+#include "weir/log.h"
+
+#include <stdio.h>
+
+enum {
+	ERROR_TEXT_MAX = 65536,
+	SKIP_MAX = 65536, /* a rest of a body that is worth keeping the connection for */
+};
+
+enum front_role
+front_role_of(const struct front_request *request)
+{
+	return request->role;
+}
+
+struct slice
+front_params(const struct front_request *request)
+{
+	return buf_slice(&request->params);
+}
+
+char *const *
+front_env(const struct front_request *request)
+{
+	return request->env;
+}
+
+struct arena *
+front_arena(struct front_request *request)
+{
+	return &request->arena;
+}
+
+void
+front_set_owner(struct front_request *request, void *owner)
+{
+	request->owner = owner;
+}
+
+void *
+front_owner(const struct front_request *request)
+{
+	return request->owner;
+}
+
+void
+front_want_body(struct front_request *request)
+{
+	struct front_conn *conn = conn_of(request);
+
+	request->body_wanted = true;
+	if (request->body_ended && !request->body_end_told) {
+		request->body_end_told = true;
+		conn->front->handler->body_end(request);
+		return;
+	}
+	if (request->body_ended)
+		return;
+	if (conn->held.len > 0)
+		loop_defer(conn->front->loop, &conn->take_held);
+	else
+		stream_resume(conn->stream);
+	conn_set_body_deadline(conn);
+}
+
+void
+front_hold_body(struct front_request *request)
+{
+	struct front_conn *conn = conn_of(request);
+
+	if (request->body_ended)
+		return;
+	request->body_wanted = false;
+	stream_pause(conn->stream);
+	conn_set_body_deadline(conn);
+}
+
+static void
+send_records(struct front_request *request, uint8_t type, struct slice bytes)
+{
+	struct front_conn *conn = conn_of(request);
+	uint8_t head[FCGI_HEADER_LEN];
+
+	while (bytes.len > 0) {
+		const struct slice content = slice_first(bytes, FCGI_CONTENT_MAX);
+
+		fcgi_put_head(head, type, request->id, (uint16_t)content.len, 0);
+		stream_write_pair(conn->stream, slice_make(head, sizeof head), content);
+		bytes = slice_skip(bytes, content.len);
+	}
+}
+
+void
+front_send(struct front_request *request, struct slice bytes)
+{
+	request->has_answered = request->has_answered || bytes.len > 0;
+	send_records(request, FCGI_STDOUT, bytes);
+}
+
+void
+front_send_error_text(struct front_request *request, struct slice bytes)
+{
+	const struct slice piece = slice_first(bytes, ERROR_TEXT_MAX - request->error_text_sent);
+
+	request->error_text_sent += (uint32_t)piece.len;
+	send_records(request, FCGI_STDERR, piece);
+}
+
+bool
+front_is_full(const struct front_request *request)
+{
+	return stream_is_full(conn_of(request)->stream);
+}
+
+/* Whether the rest of the body is known to be on its way, so that the web server will not be
+ * stopped in the middle. */
+static bool
+is_worth_skipping(const struct front_request *request)
+{
+	return request->body_length != UINT64_MAX && request->body_length >= request->body_seen &&
+		request->body_length - request->body_seen <= SKIP_MAX;
+}
+
+void
+front_end(struct front_request *request, uint32_t app_status)
+{
+	struct front_conn *conn = conn_of(request);
+	uint8_t tail[FCGI_HEADER_LEN + 16];
+
+	/* An empty STDOUT ends the stream (5.3), but before any output Apache takes it for an empty
+	 * answer. */
+	fcgi_put_head(tail, FCGI_STDOUT, request->id, 0, 0);
+	fcgi_put_end(tail + FCGI_HEADER_LEN, request->id, app_status, FCGI_REQUEST_COMPLETE);
+	if (request->has_answered)
+		stream_write(conn->stream, slice_make(tail, sizeof tail));
+	else
+		stream_write(conn->stream, slice_make(tail + FCGI_HEADER_LEN, 16));
+	request->owner = NULL;
+	if (request->keep && request->body_ended)
+		conn_go(conn, CONN_IDLE);
+	else if (request->keep && is_worth_skipping(request))
+		conn_go(conn, CONN_SKIP);
+	else
+		conn_go(conn, CONN_LINGER);
+}
+
+void
+front_cut(struct front_request *request)
+{
+	struct front_conn *conn = conn_of(request);
+
+	request->owner = NULL;
+	/* mod_fcgid kills a process whose answer does not end; the client sees the short body by
+	 * its Content-Length. */
+	if (head_is_from_mod_fcgid(request)) {
+		request->keep = false;
+		front_end(request, 1);
+		return;
+	}
+	conn_go(conn, CONN_LINGER);
+}
+
+void
+front_answer(struct front_request *request, struct slice head, struct slice body)
+{
+	front_send(request, head);
+	front_send(request, body);
+	front_end(request, 0);
+}
+
+void
+conn_refuse(struct front_conn *conn, unsigned status, const char *reason, const char *why)
+{
+	char head[256];
+
+	log_debug("A request was refused because of its head.", LOG_INT("status", status),
+		LOG_TEXT("reason", why));
+	const int n = snprintf(head, sizeof head,
+		"Status: %u %s\r\nContent-Type: text/plain; charset=utf-8\r\nCache-Control: "
+		"no-store\r\n"
+		"Content-Length: %zu\r\n\r\n%s\n",
+		status, reason, strlen(reason) + 1, reason);
+
+	conn->request.keep = false;
+	front_send(&conn->request, slice_make(head, (size_t)n));
+	front_end(&conn->request, 0);
+}

@@ -1,0 +1,274 @@
+/*
+ * What the web server sends, record by record. Order and lengths are checked here, and nothing is
+ * believed: a record that has no place in the state is ignored where the specification says so
+ * (other ids, 3.3), and is the end of the connection where going on could mix two requests up.
+ *
+ * The reader hands out content as it comes, so the state of a half-read record is the reader's.
+ * Input that must wait (a body before it is wanted, a request behind the current one) is held in
+ * front of the next read.
+ */
+#include "conn.h"
+
+#include "weir/log.h"
+
+/* A body that is longer than it said it would be is not skipped for ever. */
+enum { SKIPPED_MAX = 256 * 1024 };
+
+/* The connection is closed: what comes is no FastCGI, or contradicts itself. */
+static bool
+give_up(struct front_conn *conn, enum front_fault fault, const char *why)
+{
+	counter_add(conn->front->faults[fault], 1);
+	log_debug("A connection was closed because of what the web server sent.",
+		LOG_TEXT("reason", why));
+	conn_lose_request(conn, FRONT_GONE_PEER);
+	conn_close(conn);
+	return false;
+}
+
+static bool
+is_current(const struct front_conn *conn, uint16_t id)
+{
+	return (conn->state == CONN_HEAD || conn->state == CONN_BUSY || conn->state == CONN_SKIP) &&
+		conn->request.id == id;
+}
+
+/* ---- the head of a record ---- */
+
+static bool
+on_begin_head(struct front_conn *conn)
+{
+	const struct fcgi_record *record = &conn->reader.record;
+
+	if (record->len != sizeof conn->begin)
+		return give_up(conn, FAULT_LENGTH, "BEGIN_REQUEST without 8 bytes");
+	conn->begin_len = 0;
+	if (conn->state == CONN_BUSY && conn->request.body_ended)
+		conn->pipelined = true;
+	else if (is_current(conn, record->id))
+		return give_up(conn, FAULT_ORDER, "BEGIN_REQUEST for a request that is going on");
+	return true;
+}
+
+static bool
+on_record(struct front_conn *conn)
+{
+	const struct fcgi_record *record = &conn->reader.record;
+
+	if (record->id == FCGI_NULL_REQUEST_ID) {
+		buf_consume(&conn->manage, conn->manage.len);
+		return true;
+	}
+	if (record->type == FCGI_BEGIN_REQUEST)
+		return on_begin_head(conn);
+	if (record->type == FCGI_STDIN && conn->state == CONN_HEAD && is_current(conn, record->id))
+		return give_up(conn, FAULT_ORDER, "STDIN before the end of PARAMS");
+	if (record->type == FCGI_PARAMS && conn->state == CONN_BUSY && is_current(conn, record->id))
+		return give_up(conn, FAULT_ORDER, "PARAMS after the end of PARAMS");
+	return true;
+}
+
+/* ---- content ---- */
+
+static bool
+on_params(struct front_conn *conn, struct slice content)
+{
+	if (buf_append_slice(&conn->request.params, content) == 0)
+		return true;
+	counter_add(conn->front->faults[FAULT_HEAD_TOO_LARGE], 1);
+	conn_refuse(conn, 431, "Request Header Fields Too Large", "the parameters exceed max_head");
+	return true;
+}
+
+static void
+on_stdin(struct front_conn *conn, struct slice content)
+{
+	if (conn->state == CONN_SKIP) {
+		conn->discarded += content.len;
+		if (conn->discarded > SKIPPED_MAX)
+			conn_go(conn, CONN_LINGER);
+		return;
+	}
+	if (conn->request.role == FRONT_AUTHORIZER || conn->request.body_ended)
+		return;
+	conn->request.body_seen += content.len;
+	conn_set_body_deadline(conn);
+	conn->front->handler->body(&conn->request, content);
+}
+
+static bool
+on_content(struct front_conn *conn, struct slice content)
+{
+	const struct fcgi_record *record = &conn->reader.record;
+
+	if (record->id == FCGI_NULL_REQUEST_ID)
+		return buf_append_slice(&conn->manage, content) == 0 ||
+			give_up(conn, FAULT_LENGTH, "a long management record");
+	if (record->type == FCGI_BEGIN_REQUEST) {
+		memcpy(conn->begin + conn->begin_len, content.ptr, content.len);
+		conn->begin_len += (unsigned)content.len;
+	} else if (record->type == FCGI_PARAMS && conn->state == CONN_HEAD &&
+		is_current(conn, record->id)) {
+		return on_params(conn, content);
+	} else if (record->type == FCGI_STDIN && is_current(conn, record->id)) {
+		on_stdin(conn, content);
+	}
+	return true;
+}
+
+/* ---- the end of a record ---- */
+
+static void
+send_end(struct front_conn *conn, uint16_t id, uint8_t protocol_status)
+{
+	uint8_t record[16];
+
+	fcgi_put_end(record, id, 0, protocol_status);
+	stream_write(conn->stream, slice_make(record, sizeof record));
+}
+
+static void
+begin(struct front_conn *conn)
+{
+	const struct fcgi_begin begin = fcgi_begin_of(conn->begin);
+	const uint16_t id = conn->reader.record.id;
+
+	if (conn->state != CONN_IDLE) {
+		send_end(conn, id, FCGI_CANT_MPX_CONN);
+		return;
+	}
+	if (begin.role != FCGI_RESPONDER && begin.role != FCGI_AUTHORIZER) {
+		send_end(conn, id, FCGI_UNKNOWN_ROLE);
+		if ((begin.flags & FCGI_KEEP_CONN) == 0)
+			conn_go(conn, CONN_LINGER);
+		return;
+	}
+	conn->request.id = id;
+	conn->request.role = begin.role == FCGI_RESPONDER ? FRONT_RESPONDER : FRONT_AUTHORIZER;
+	conn->request.keep = (begin.flags & FCGI_KEEP_CONN) != 0;
+	conn_go(conn, CONN_HEAD);
+}
+
+static void
+head_complete(struct front_conn *conn)
+{
+	struct front_request *request = &conn->request;
+	struct front *front = conn->front;
+	struct err err;
+
+	switch (head_parse(front->parser, request, front->settings.max_params, &err)) {
+	case HEAD_SOUND:
+		break;
+	case HEAD_BAD:
+		counter_add(conn->front->faults[FAULT_BAD_PARAMS], 1);
+		conn_refuse(conn, 400, "Bad Request", err.text);
+		return;
+	case HEAD_TOO_LARGE:
+		counter_add(conn->front->faults[FAULT_HEAD_TOO_LARGE], 1);
+		conn_refuse(conn, 431, "Request Header Fields Too Large", err.text);
+		return;
+	}
+	request->body_length = head_content_length(request);
+	/* An authorizer has no body (6.3); most web servers send not even its end. */
+	request->body_ended = request->role == FRONT_AUTHORIZER;
+	conn_go(conn, CONN_BUSY);
+	front->handler->request(front->context, request, conn->listener);
+}
+
+static void
+body_complete(struct front_conn *conn)
+{
+	struct front_request *request = &conn->request;
+
+	if (conn->state == CONN_SKIP) {
+		conn_go(conn, CONN_IDLE);
+		return;
+	}
+	if (request->body_ended)
+		return;
+	request->body_ended = true;
+	conn_set_body_deadline(conn);
+	if (request->body_wanted) {
+		request->body_end_told = true;
+		conn->front->handler->body_end(request);
+	}
+}
+
+/* FCGI_ABORT_REQUEST (5.4): answered with END_REQUEST; the connection goes on if it is kept. */
+static void
+abort_request(struct front_conn *conn)
+{
+	conn_lose_request(conn, FRONT_GONE_PEER);
+	front_end(&conn->request, 1);
+}
+
+static void
+on_record_end(struct front_conn *conn)
+{
+	const struct fcgi_record record = conn->reader.record;
+
+	if (record.id == FCGI_NULL_REQUEST_ID)
+		manage_answer(conn, record.type, buf_slice(&conn->manage));
+	else if (record.type == FCGI_BEGIN_REQUEST)
+		begin(conn);
+	else if (!is_current(conn, record.id))
+		return;
+	else if (record.type == FCGI_PARAMS && record.len == 0 && conn->state == CONN_HEAD)
+		head_complete(conn);
+	else if (record.type == FCGI_STDIN && record.len == 0)
+		body_complete(conn);
+	else if (record.type == FCGI_ABORT_REQUEST && conn->state == CONN_BUSY)
+		abort_request(conn);
+}
+
+/* ---- the stream of records ---- */
+
+static bool
+must_hold(const struct front_conn *conn)
+{
+	if (conn->state != CONN_BUSY)
+		return false;
+	if (conn->pipelined)
+		return true;
+	return !conn->request.body_wanted && !conn->request.body_ended &&
+		conn->reader.state == FCGI_READ_BODY && conn->reader.record.type == FCGI_STDIN &&
+		conn->reader.content_left > 0 && conn->reader.record.id == conn->request.id;
+}
+
+static bool
+hold(struct front_conn *conn, struct slice input)
+{
+	if (buf_append_slice(&conn->held, input) != 0)
+		return give_up(conn, FAULT_ORDER, "requests sent ahead of their turn");
+	conn_set_body_deadline(conn);
+	stream_pause(conn->stream);
+	return true;
+}
+
+bool
+conn_take(struct front_conn *conn, struct slice input)
+{
+	struct slice content;
+	bool going = true;
+
+	while (going && conn->state != CONN_LINGER) {
+		if (must_hold(conn))
+			return hold(conn, input);
+		switch (fcgi_read(&conn->reader, &input, &content)) {
+		case FCGI_NEED_MORE:
+			return true;
+		case FCGI_RECORD:
+			going = on_record(conn);
+			break;
+		case FCGI_CONTENT:
+			going = on_content(conn, content);
+			break;
+		case FCGI_RECORD_END:
+			on_record_end(conn);
+			break;
+		case FCGI_BAD:
+			return give_up(conn, FAULT_NOT_FASTCGI, "no FastCGI version 1");
+		}
+	}
+	return going;
+}
