@@ -1,0 +1,42 @@
+/*
+ * The gate: a request's way from the web server to its route, the decision, and the reply or the
+ * application. One a thread.
+ */
+#ifndef WEIR_GATE_H
+#define WEIR_GATE_H
+
+#include "weir/front.h"
+#include "weir/memory.h"
+#include "weir/report.h"
+#include "weir/resolver.h"
+#include "weir/snapshot.h"
+
+struct gate;
+
+/* What all gates of the process share. */
+struct gate_shared {
+	struct memory *memory;
+	struct report *report;
+	unsigned threads;
+	bool is_spawned; /* by the web server, which gave us its socket */
+};
+
+/* Holds the snapshot for as long as it needs it. */
+struct gate *gate_new(struct loop *loop, const struct gate_shared *shared,
+	struct snapshot *snapshot, struct err *err) WEIR_MUST_CHECK;
+
+/* After gate_cut. */
+void gate_free(struct gate *gate);
+
+int gate_listen(struct gate *gate, int fd, struct err *err) WEIR_MUST_CHECK;
+
+/* New requests are served by this configuration from now on. -1: everything stays as it was. */
+int gate_use(struct gate *gate, struct snapshot *snapshot, struct err *err) WEIR_MUST_CHECK;
+
+/* Takes no new requests; `empty` is called when the last has ended. */
+void gate_stop(struct gate *gate, deferred_fn *empty, void *context);
+
+/* Cuts what is left. Returns how many requests that were. */
+unsigned gate_cut(struct gate *gate);
+
+#endif

@@ -1,0 +1,68 @@
+/* weir COMMAND [ARGUMENT...]: finds the command and runs it. */
+#include "command.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct command commands[] = {
+	{ "serve", "[--config FILE]", "serve FastCGI requests", command_serve },
+	{ "check", "[FILE]", "check a configuration and say in words what it limits",
+		command_check },
+};
+
+enum { COMMANDS = sizeof commands / sizeof commands[0] };
+
+static void
+print_help(FILE *out)
+{
+	(void)fputs("weir: a FastCGI rate-limiting gateway\n\nUsage:\n", out);
+	for (size_t i = 0; i < COMMANDS; i++) {
+		char call[80];
+
+		(void)snprintf(
+			call, sizeof call, "weir %s %s", commands[i].name, commands[i].arguments);
+		(void)fprintf(out, "  %-30s %s\n", call, commands[i].summary);
+	}
+	(void)fprintf(out, "  %-30s %s\n  %-30s %s\n\n", "weir --version", "print the version",
+		"weir --help", "print this");
+	(void)fprintf(out, "FILE is %s if it is left out. See weir(8) and weir.ini(5).\n",
+		DEFAULT_CONFIG);
+}
+
+int
+usage_error(const char *command, const char *format, ...)
+{
+	va_list args;
+
+	(void)fprintf(stderr, "weir%s%s: ", command[0] == '\0' ? "" : " ", command);
+	va_start(args, format);
+	(void)vfprintf(stderr, format, args);
+	va_end(args);
+	(void)fputs("\nTry: weir --help\n", stderr);
+	return EXIT_USAGE;
+}
+
+int
+main(int argc, char **argv)
+{
+	if (argc < 2) {
+		print_help(stderr);
+		return EXIT_USAGE;
+	}
+	const char *name = argv[1];
+
+	if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
+		print_help(stdout);
+		return EXIT_OK;
+	}
+	if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) {
+		(void)printf("weir %s\n", PACKAGE_VERSION);
+		return EXIT_OK;
+	}
+	for (size_t i = 0; i < COMMANDS; i++) {
+		if (strcmp(name, commands[i].name) == 0)
+			return commands[i].run(argc - 1, argv + 1);
+	}
+	return usage_error("", "there is no command \"%s\"", name);
+}

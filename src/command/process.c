@@ -1,0 +1,89 @@
+/* Descriptors, the log, the memory store's file. */
+#include "process.h"
+
+#include "weir/log.h"
+
+#include <stdio.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+enum { DESCRIPTORS_ASIDE = 64 };
+
+void
+process_raise_limits(const struct config *config)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	if (setrlimit(RLIMIT_NOFILE, &limit) != 0 || getrlimit(RLIMIT_NOFILE, &limit) != 0)
+		return;
+	/* A request has a connection on either side. */
+	const uint64_t need = config->max_connections + config->max_in_flight + DESCRIPTORS_ASIDE;
+
+	if (limit.rlim_cur < need)
+		log_warn("max_connections and max_in_flight may need more descriptors than the "
+			 "process may open.",
+			LOG_INT("limit", limit.rlim_cur), LOG_INT("needed", need));
+}
+
+struct log_sink *
+process_open_log(const struct config *config, struct err *err)
+{
+	static const enum log_sink_kind kinds[] = { [LOG_TO_STDERR] = LOG_SINK_STDERR,
+		[LOG_TO_SYSLOG] = LOG_SINK_SYSLOG,
+		[LOG_TO_FILE] = LOG_SINK_FILE };
+	struct log_sink *sink = log_sink_open(kinds[config->log_to], config->log_file, err);
+
+	if (sink == NULL)
+		return NULL;
+	log_configure(config->log_level, config->log_format);
+	log_set_sink(log_sink_put, sink);
+	return sink;
+}
+
+struct memory *
+process_open_memory(const struct config *config, struct err *err)
+{
+	const char *path = config->memory_state;
+	uint64_t size = config->memory_size;
+	char fallback[64];
+
+	if (path == NULL && access(WEIR_RUNDIR, W_OK) == 0)
+		path = WEIR_RUNDIR "/state";
+	if (path == NULL) {
+		(void)snprintf(
+			fallback, sizeof fallback, "/dev/shm/weir-%u.state", (unsigned)geteuid());
+		path = fallback;
+	}
+	struct memory *memory = memory_open(path, &size, err);
+
+	if (memory != NULL && size != config->memory_size)
+		log_warn("The memory store keeps the size that its file has; remove the file while "
+			 "weir is stopped to change it.",
+			LOG_TEXT("file", path), LOG_INT("size", size),
+			LOG_INT("configured", config->memory_size));
+	return memory;
+}
+
+void
+process_log_diagnostics(const struct diagnostics *diagnostics)
+{
+	for (size_t i = 0; i < diagnostics->count; i++) {
+		const struct diagnostic *diagnostic = &diagnostics->list[i];
+		const struct log_field fields[] = {
+			LOG_TEXT("file", diagnostic->place.file),
+			LOG_INT("line", diagnostic->place.line),
+			LOG_TEXT("key", diagnostic->where),
+			LOG_TEXT("what", diagnostic->text),
+			{ 0 },
+		};
+
+		if (diagnostic->severity == SEVERITY_ERROR)
+			log_record(LOG_LEVEL_ERROR, "The configuration is wrong.", fields);
+		else
+			log_record(
+				LOG_LEVEL_WARN, "The configuration should be looked at.", fields);
+	}
+}

@@ -1,0 +1,25 @@
+/* What the process as a whole needs before it serves. Private to the room. */
+#ifndef WEIR_COMMAND_PROCESS_H
+#define WEIR_COMMAND_PROCESS_H
+
+#include "weir/config.h"
+#include "weir/log_sink.h"
+#include "weir/memory.h"
+
+/* Descriptors up to the hard limit; says so if max_connections does not fit. */
+void process_raise_limits(const struct config *config);
+
+/* Sends the log where the configuration says. */
+struct log_sink *process_open_log(const struct config *config, struct err *err) WEIR_MUST_CHECK;
+
+/*
+ * The memory store's file: the one that is named; else one below the run directory, or in /dev/shm
+ * for a user who may not write there. Never a memory of our own: a web server that starts several
+ * of us expects one limit.
+ */
+struct memory *process_open_memory(const struct config *config, struct err *err) WEIR_MUST_CHECK;
+
+/* The diagnostics as log lines. */
+void process_log_diagnostics(const struct diagnostics *diagnostics);
+
+#endif

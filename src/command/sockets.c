@@ -1,0 +1,121 @@
+/*
+ * Where the listening sockets come from. A web server that starts us gives the socket as descriptor
+ * 0 (FastCGI 1.0 section 2.2); systemd gives them from 3 on and says so in LISTEN_FDS
+ * (sd_listen_fds(3)). What is inherited wins over `listen`: who starts us knows where the requests
+ * come from.
+ */
+#include "sockets.h"
+
+#include "weir/units.h"
+
+#include <grp.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { FIRST_SYSTEMD_FD = 3 };
+
+static int
+take(struct sockets *sockets, int fd, struct err *err)
+{
+	if (socket_adopt(fd, err) != 0)
+		return -1;
+	sockets->is_inherited = true;
+	sockets->fds[sockets->count++] = fd;
+	return 0;
+}
+
+/* How many systemd gives to this process; 0 if none, or if they are meant for another. */
+static unsigned
+systemd_count(void)
+{
+	const char *pid = getenv("LISTEN_PID"), *fds = getenv("LISTEN_FDS");
+	uint64_t number = 0, count = 0;
+
+	if (pid == NULL || fds == NULL)
+		return 0;
+	if (parse_uint(slice_of(pid), INT32_MAX, &number) != 0 || number != (uint64_t)getpid())
+		return 0;
+	return parse_uint(slice_of(fds), SOCKETS_MAX, &count) == 0 ? (unsigned)count : 0;
+}
+
+static int
+take_inherited(struct sockets *sockets, struct err *err)
+{
+	const unsigned count = systemd_count();
+
+	for (unsigned i = 0; i < count; i++) {
+		const int fd = FIRST_SYSTEMD_FD + (int)i;
+
+		if (!socket_is_listening(fd))
+			return err_set(err,
+				"LISTEN_FDS names descriptor %d, which is no listening stream "
+				"socket",
+				fd);
+		if (take(sockets, fd, err) != 0)
+			return -1;
+	}
+	(void)unsetenv("LISTEN_FDS");
+	(void)unsetenv("LISTEN_PID");
+	(void)unsetenv("LISTEN_FDNAMES");
+	if (count == 0 && socket_is_listening(STDIN_FILENO)) {
+		sockets->is_spawned = true;
+		return take(sockets, STDIN_FILENO, err);
+	}
+	return 0;
+}
+
+/* The web group that was chosen when weir was built, if this system has it and we may give a socket
+ * to it. */
+static const char *
+default_group(void)
+{
+	const struct group *group = getgrnam(WEIR_WEB_GROUP);
+	gid_t groups[256];
+
+	if (group == NULL)
+		return NULL;
+	if (geteuid() == 0 || getegid() == group->gr_gid)
+		return WEIR_WEB_GROUP;
+	const int count = getgroups(256, groups);
+
+	for (int i = 0; i < count; i++) {
+		if (groups[i] == group->gr_gid)
+			return WEIR_WEB_GROUP;
+	}
+	return NULL;
+}
+
+int
+sockets_open(struct sockets *sockets, const struct config *config, struct err *err)
+{
+	*sockets = (struct sockets){ 0 };
+	if (take_inherited(sockets, err) != 0)
+		return -1;
+	if (sockets->count > 0)
+		return 0;
+	for (unsigned i = 0; i < config->listen_count && i < SOCKETS_MAX; i++) {
+		const struct config_listen *listen = &config->listens[i];
+		const struct socket_owner owner = { .mode = listen->mode,
+			.owner = listen->owner,
+			.group = listen->group != NULL ? listen->group : default_group() };
+		const int fd = socket_listen(&listen->address, &owner, &sockets->files[i], err);
+
+		if (fd < 0) {
+			sockets_close(sockets, config);
+			return -1;
+		}
+		sockets->fds[sockets->count++] = fd;
+	}
+	return 0;
+}
+
+void
+sockets_close(struct sockets *sockets, const struct config *config)
+{
+	for (unsigned i = 0; i < sockets->count; i++) {
+		(void)close(sockets->fds[i]);
+		if (!sockets->is_inherited)
+			socket_unlink(&config->listens[i].address, &sockets->files[i]);
+	}
+	sockets->count = 0;
+}

@@ -1,0 +1,28 @@
+/* The sockets that we serve on: inherited ones or our own. Private to the room. */
+#ifndef WEIR_COMMAND_SOCKETS_H
+#define WEIR_COMMAND_SOCKETS_H
+
+#include "weir/config.h"
+#include "weir/socket.h"
+
+enum { SOCKETS_MAX = 64 };
+
+struct sockets {
+	int fds[SOCKETS_MAX];
+	unsigned count;
+	bool is_spawned; /* descriptor 0 is the socket: mod_fcgid, lighttpd bin-path, spawn-fcgi */
+	bool is_inherited; /* 0, or systemd's LISTEN_FDS */
+	struct socket_file files[SOCKETS_MAX]; /* of our own unix sockets */
+};
+
+/*
+ * Takes what was inherited (a listening descriptor 0; LISTEN_FDS of systemd) or else opens what the
+ * configuration names. Without either: count is 0 and the result 0. -1: err says what failed.
+ */
+int
+sockets_open(struct sockets *sockets, const struct config *config, struct err *err) WEIR_MUST_CHECK;
+
+/* Closes them, and removes the files of those that we made. */
+void sockets_close(struct sockets *sockets, const struct config *config);
+
+#endif

@@ -1,0 +1,136 @@
+/* The gate of one thread: it ties the front, the stores and the backends together. */
+#include "weir/gate.h"
+
+#include "gate_private.h"
+
+#include <stdlib.h>
+
+enum { SCRATCH_MAX = 16384 };
+
+static void
+on_gone(struct front_request *front, enum front_gone why)
+{
+	struct gate_request *request = front_owner(front);
+
+	if (request->asked != NULL)
+		store_cancel(request->asked, &request->check);
+	if (request->exchange != NULL)
+		exchange_cancel(request->exchange);
+	(void)why;
+	request->outcome = OUTCOME_CLIENT_GONE;
+	request_close(request);
+}
+
+static const struct front_handler front_handler = { .request = gate_on_request,
+	.body = relay_on_body,
+	.body_end = relay_on_body_end,
+	.drained = relay_on_drained,
+	.gone = on_gone };
+
+/* This thread's share of what is given for the process. */
+static uint64_t
+share(uint64_t all, unsigned threads)
+{
+	return (all + threads - 1) / threads;
+}
+
+static struct front_settings
+settings_of(const struct gate *gate, const struct config *config)
+{
+	return (struct front_settings){
+		.max_connections = share(config->max_connections, gate->shared.threads),
+		.max_in_flight = config->max_in_flight,
+		.max_head = config->max_head,
+		.max_params = config->max_params,
+		.head_timeout_us = config->head_timeout_us,
+		.body_timeout_us = config->body_timeout_us,
+		.is_spawned = gate->shared.is_spawned,
+	};
+}
+
+int
+gate_use(struct gate *gate, struct snapshot *snapshot, struct err *err)
+{
+	const struct front_settings settings = settings_of(gate, snapshot->config);
+	struct plant *plant = plant_new(gate, snapshot, err);
+
+	if (plant == NULL)
+		return -1;
+	if (gate->plant != NULL)
+		plant_release(gate->plant);
+	gate->plant = plant;
+	gate->max_in_flight =
+		(unsigned)share(snapshot->config->max_in_flight, gate->shared.threads);
+	if (gate->front != NULL)
+		front_configure(gate->front, &settings);
+	return 0;
+}
+
+static int
+make_parts(struct gate *gate, struct snapshot *snapshot, struct err *err)
+{
+	const struct front_settings settings = settings_of(gate, snapshot->config);
+
+	gate->resolver = resolver_new(gate->loop, err);
+	if (gate->resolver == NULL || gate_use(gate, snapshot, err) != 0)
+		return -1;
+	gate->front = front_new(gate->loop, &settings, &front_handler, gate, err);
+	return gate->front == NULL ? -1 : 0;
+}
+
+struct gate *
+gate_new(struct loop *loop, const struct gate_shared *shared, struct snapshot *snapshot,
+	struct err *err)
+{
+	struct gate *gate = calloc(1, sizeof *gate);
+
+	if (gate == NULL) {
+		(void)err_set(err, "no memory for the gate");
+		return NULL;
+	}
+	gate->loop = loop;
+	gate->shared = *shared;
+	buf_init(&gate->scratch, SCRATCH_MAX);
+	gate->backend_log = (struct log_throttle){ .period_us = US_PER_S, .burst = 5 };
+	gate->address_log = (struct log_throttle){ .period_us = 60 * US_PER_S, .burst = 1 };
+	gate->claim_log = gate->address_log;
+	if (make_parts(gate, snapshot, err) != 0) {
+		gate_free(gate);
+		return NULL;
+	}
+	return gate;
+}
+
+void
+gate_free(struct gate *gate)
+{
+	if (gate == NULL)
+		return;
+	front_free(gate->front);
+	while (gate->plants != NULL)
+		plant_free(gate->plants);
+	resolver_free(gate->resolver);
+	buf_release(&gate->scratch);
+	free(gate);
+}
+
+int
+gate_listen(struct gate *gate, int fd, struct err *err)
+{
+	return front_listen(gate->front, fd, NULL, err);
+}
+
+void
+gate_stop(struct gate *gate, deferred_fn *empty, void *context)
+{
+	front_stop(gate->front, empty, context);
+}
+
+unsigned
+gate_cut(struct gate *gate)
+{
+	const unsigned cut = front_cut_all(gate->front);
+
+	counter_add(COUNT_DRAIN_CUT, cut);
+	return cut;
+}

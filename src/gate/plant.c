@@ -1,0 +1,120 @@
+/*
+ * A snapshot at work: the connection to Redis, the pools of its backends. A reload makes a new
+ * plant; the old one goes with its last request, so no request is lost and none sees two
+ * configurations.
+ */
+#include "gate_private.h"
+
+#include <stdlib.h>
+
+static int
+open_store(struct plant *plant, struct err *err)
+{
+	const struct config *config = plant->snapshot->config;
+	struct gate *gate = plant->gate;
+	char target[ADDRESS_TEXT_SIZE];
+
+	plant->store = memory_store(gate->shared.memory);
+	if (!config->has_redis)
+		return 0;
+	const struct redis_settings settings = {
+		.server = config->redis_server,
+		.username = config->redis_username,
+		.password = config->redis_password,
+		.database = config->redis_database,
+		.prefix = config->redis_prefix,
+		.deadline_us = config->redis_deadline_us,
+	};
+
+	plant->breaker = breaker_attach(memory_area(gate->shared.memory), MEMORY_AREA_SIZE,
+		slice_of(address_text(&config->redis_server, target)));
+	if (plant->breaker == NULL)
+		return err_set(err, "no memory for the breaker");
+	plant->redis = redis_new(gate->loop, gate->resolver, &settings, plant->breaker, err);
+	if (plant->redis == NULL)
+		return -1;
+	plant->store = redis_store(plant->redis);
+	return 0;
+}
+
+static int
+open_pools(struct plant *plant, struct err *err)
+{
+	const struct config *config = plant->snapshot->config;
+	struct gate *gate = plant->gate;
+
+	plant->pools = calloc(config->backend_count + 1, sizeof plant->pools[0]);
+	if (plant->pools == NULL)
+		return err_set(err, "no memory for the backends");
+	for (unsigned i = 0; i < config->backend_count; i++) {
+		if (config->backends[i]->type == BACKEND_NONE)
+			continue;
+		plant->pools[i] = backend_pool_new(
+			gate->loop, gate->resolver, config->backends[i], gate->shared.threads, err);
+		if (plant->pools[i] == NULL)
+			return -1;
+	}
+	return 0;
+}
+
+void
+plant_free(struct plant *plant)
+{
+	struct plant **at = &plant->gate->plants;
+
+	while (*at != plant)
+		at = &(*at)->next;
+	*at = plant->next;
+	loop_undefer(plant->gate->loop, &plant->end);
+	for (unsigned i = 0; plant->pools != NULL && i < plant->snapshot->config->backend_count;
+		i++)
+		backend_pool_release(plant->pools[i]);
+	free(plant->pools);
+	redis_free(plant->redis);
+	breaker_free(plant->breaker);
+	snapshot_release(plant->snapshot);
+	free(plant);
+}
+
+static void
+end(void *context)
+{
+	plant_free(context);
+}
+
+struct plant *
+plant_new(struct gate *gate, struct snapshot *snapshot, struct err *err)
+{
+	struct plant *plant = calloc(1, sizeof *plant);
+
+	if (plant == NULL) {
+		(void)err_set(err, "no memory for the configuration");
+		return NULL;
+	}
+	plant->gate = gate;
+	plant->next = gate->plants;
+	gate->plants = plant;
+	plant->end.run = end;
+	plant->end.context = plant;
+	plant->snapshot = snapshot;
+	plant->users = 1;
+	snapshot_hold(snapshot);
+	if (open_store(plant, err) != 0 || open_pools(plant, err) != 0) {
+		plant_free(plant);
+		return NULL;
+	}
+	return plant;
+}
+
+void
+plant_hold(struct plant *plant)
+{
+	plant->users++;
+}
+
+void
+plant_release(struct plant *plant)
+{
+	if (--plant->users == 0)
+		loop_defer(plant->gate->loop, &plant->end);
+}

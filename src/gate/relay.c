@@ -1,0 +1,179 @@
+/*
+ * An admitted request on its way to the application and back. Each side is held when the other is
+ * full, so nothing is gathered here: what a slow client does not take, the application waits with,
+ * and the other way round.
+ */
+#include "gate_private.h"
+
+#include "weir/headers.h"
+#include "weir/log.h"
+
+#include <string.h>
+
+enum { BUSY_RETRY_S = 1, HEAD_MAX = 2 * CGI_HEAD_MAX };
+
+/* ---- from the application ---- */
+
+static void
+on_head(void *context, struct cgi_head *head)
+{
+	struct gate_request *request = context;
+	struct buf out;
+	struct slice fields = answer_fields(request);
+
+	for (unsigned i = 0; fields.len > 0 && header_names[i] != NULL; i++)
+		(void)cgi_head_remove(head, slice_of(header_names[i]));
+	request->without_body = slice_is(request->view.method, SLICE("HEAD")) ||
+		head->status == 204 || head->status == 304;
+	buf_init(&out, HEAD_MAX);
+	/* The head came within its maximum, and the normal form is hardly longer. */
+	if (cgi_head_write(head, fields, &out) == 0) {
+		front_send(request->front, buf_slice(&out));
+		request->head_sent = true;
+	}
+	buf_release(&out);
+}
+
+static void
+on_data(void *context, struct slice body)
+{
+	struct gate_request *request = context;
+
+	if (request->without_body || !request->head_sent)
+		return;
+	front_send(request->front, body);
+	if (front_is_full(request->front))
+		exchange_hold(request->exchange);
+}
+
+static void
+on_error_text(void *context, struct slice text)
+{
+	struct gate_request *request = context;
+
+	front_send_error_text(request->front, text);
+}
+
+static void
+on_backend_drained(void *context)
+{
+	struct gate_request *request = context;
+
+	front_want_body(request->front);
+}
+
+static const struct {
+	unsigned status;
+	const char *detail;
+	int64_t retry_after_s;
+} failures[EXCHANGE_RESULTS] = {
+	[EXCHANGE_COMPLETE] = { 502, "The application gave no answer.", 0 },
+	[EXCHANGE_BUSY] = { 503, "The service is busy. Try again shortly.", BUSY_RETRY_S },
+	[EXCHANGE_REFUSED] = { 502, "The application cannot be reached.", 0 },
+	[EXCHANGE_TIMEOUT] = { 504, "The application took too long to answer.", 0 },
+	[EXCHANGE_CLOSED] = { 502, "The application gave no answer.", 0 },
+	[EXCHANGE_BAD_HEAD] = { 502, "The application gave an answer that is none.", 0 },
+	[EXCHANGE_TRUNCATED] = { 502, "The application gave no answer.", 0 },
+};
+
+static void
+failed(struct gate_request *request, enum exchange_result result, const char *why)
+{
+	struct gate *gate = request->gate;
+	const struct snapshot *snapshot = request->plant->snapshot;
+	const unsigned backend = request->route->backend;
+	uint64_t held;
+
+	counter_add(snapshot->backend_failures[backend * EXCHANGE_RESULTS + result], 1);
+	if (log_throttle_pass(&gate->backend_log, loop_now_us(gate->loop), &held))
+		log_warn("A backend did not answer a request properly.",
+			LOG_TEXT("backend", snapshot->config->backends[backend]->name),
+			LOG_TEXT("result", exchange_result_names[result]), LOG_TEXT("reason", why),
+			LOG_SLICE("method", request->view.method),
+			LOG_SLICE("path", request->view.path), LOG_INT("kept_back", held));
+	request->outcome = result == EXCHANGE_BUSY ? OUTCOME_BUSY : OUTCOME_BACKEND_FAILED;
+	if (!request->head_sent) {
+		answer_error(request, failures[result].status, failures[result].detail,
+			failures[result].retry_after_s);
+		return;
+	}
+	struct front_request *front = request->front;
+
+	request_close(request);
+	front_cut(front);
+}
+
+static void
+on_end(void *context, enum exchange_result result, uint32_t app_status, const char *why)
+{
+	struct gate_request *request = context;
+	struct front_request *front = request->front;
+
+	request->exchange = NULL;
+	if (result != EXCHANGE_COMPLETE || !request->head_sent) {
+		failed(request, result, why);
+		return;
+	}
+	request_close(request);
+	front_end(front, app_status);
+}
+
+static const struct exchange_handler exchange_handler = { .head = on_head,
+	.data = on_data,
+	.error_text = on_error_text,
+	.drained = on_backend_drained,
+	.end = on_end };
+
+/* ---- from the web server ---- */
+
+static void
+after_body(struct gate_request *request)
+{
+	if (exchange_is_full(request->exchange))
+		front_hold_body(request->front);
+}
+
+void
+relay_on_body(struct front_request *front, struct slice data)
+{
+	struct gate_request *request = front_owner(front);
+
+	exchange_body(request->exchange, data);
+	after_body(request);
+}
+
+void
+relay_on_body_end(struct front_request *front)
+{
+	struct gate_request *request = front_owner(front);
+
+	exchange_body_end(request->exchange);
+}
+
+void
+relay_on_drained(struct front_request *front)
+{
+	struct gate_request *request = front_owner(front);
+
+	if (request != NULL && request->exchange != NULL)
+		exchange_resume(request->exchange);
+}
+
+void
+relay_start(struct gate_request *request)
+{
+	struct backend_pool *pool = request->plant->pools[request->route->backend];
+	enum exchange_result result;
+	struct err why;
+
+	if (pool == NULL || front_role_of(request->front) == FRONT_AUTHORIZER) {
+		answer_admitted(request);
+		return;
+	}
+	request->exchange = exchange_start(
+		pool, front_params(request->front), &exchange_handler, request, &result, &why);
+	if (request->exchange == NULL)
+		failed(request, result, why.text);
+	else
+		front_want_body(request->front);
+}

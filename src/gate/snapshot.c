@@ -1,0 +1,183 @@
+/* From a file to something that can serve. */
+#include "weir/snapshot.h"
+
+#include "weir/backend.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+const char *const gate_outcome_names[GATE_OUTCOMES] = { "admitted", "would_reject", "rejected",
+	"undecided", "store_down", "unidentified", "busy", "backend_failed", "client_gone",
+	"bad_request" };
+
+/* Whatever the file holds, its hash is the key. */
+static int
+read_hash_key(struct snapshot *snapshot, const char *path, struct err *err)
+{
+	char bytes[4096];
+	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	const ssize_t n = fd < 0 ? -1 : read(fd, bytes, sizeof bytes);
+
+	if (n < 0)
+		(void)err_set(err, "%s: %s", path, strerror(errno));
+	else if (n < 16)
+		(void)err_set(err,
+			"%s holds %zd bytes; write at least 16 random ones: head -c 32 "
+			"/dev/urandom > FILE",
+			path, n);
+	if (fd >= 0)
+		(void)close(fd);
+	if (n < 16)
+		return -1;
+	const struct hash_wide low = hash_wide(
+		(const uint8_t *)"weir hash key, lower half, 32 b.", slice_make(bytes, (size_t)n));
+	const struct hash_wide high = hash_wide(
+		(const uint8_t *)"weir hash key, upper half, 32 b.", slice_make(bytes, (size_t)n));
+
+	memcpy(snapshot->hash_key, low.bytes, sizeof low.bytes);
+	memcpy(snapshot->hash_key + sizeof low.bytes, high.bytes, sizeof high.bytes);
+	snapshot->has_hash_key = true;
+	return 0;
+}
+
+static unsigned
+index_of(void *const *list, unsigned count, const void *wanted)
+{
+	for (unsigned i = 0; i < count; i++) {
+		if (list[i] == wanted)
+			return i;
+	}
+	return 0;
+}
+
+static void
+make_route(struct snapshot *snapshot, unsigned at, struct diagnostics *diagnostics)
+{
+	const struct config *config = snapshot->config;
+	const struct config_route *route = config->routes[at];
+	struct snapshot_route *made = &snapshot->route_list[at];
+	unsigned policies = 0;
+
+	made->config = route;
+	made->backend =
+		index_of((void *const *)config->backends, config->backend_count, route->backend);
+	for (unsigned i = 0; i < route->limit_count && i < CHECK_LIMITS_MAX; i++) {
+		const unsigned limit = index_of(
+			(void *const *)config->limits, config->limit_count, route->limits[i]);
+
+		made->limits[made->limit_count++] = &snapshot->limits[limit];
+		policies += snapshot->limits[limit].policy_count;
+	}
+	if (route->limit_count > CHECK_LIMITS_MAX || policies > CHECK_POLICIES_MAX)
+		diagnostics_add(diagnostics, SEVERITY_ERROR, route->place, "limit",
+			"a route has at most %d limits with %d policies in all; this one has %u "
+			"with %u",
+			CHECK_LIMITS_MAX, CHECK_POLICIES_MAX, route->limit_count, policies);
+	for (unsigned i = 0; i < GATE_OUTCOMES; i++)
+		made->outcomes[i] = counter_find(COUNT_REQUESTS,
+			(const struct slice[]){
+				slice_of(route->name), slice_of(gate_outcome_names[i]) });
+}
+
+static void
+find_counters(struct snapshot *snapshot)
+{
+	const struct config *config = snapshot->config;
+
+	snapshot->bad_requests = counter_find(COUNT_REQUESTS,
+		(const struct slice[]){
+			SLICE(""), slice_of(gate_outcome_names[OUTCOME_BAD_REQUEST]) });
+	for (unsigned i = 0; i < config->backend_count; i++) {
+		for (unsigned j = 0; j < EXCHANGE_RESULTS; j++)
+			snapshot->backend_failures[i * EXCHANGE_RESULTS + j] =
+				counter_find(COUNT_BACKEND_FAILURES,
+					(const struct slice[]){ slice_of(config->backends[i]->name),
+						slice_of(exchange_result_names[j]) });
+	}
+}
+
+static int
+allocate(struct snapshot *snapshot)
+{
+	const struct config *config = snapshot->config;
+
+	snapshot->limits = calloc(config->limit_count + 1, sizeof snapshot->limits[0]);
+	snapshot->route_list = calloc(config->route_count + 1, sizeof snapshot->route_list[0]);
+	snapshot->backend_failures = calloc((config->backend_count + 1) * EXCHANGE_RESULTS,
+		sizeof snapshot->backend_failures[0]);
+	return snapshot->limits != NULL && snapshot->route_list != NULL &&
+			snapshot->backend_failures != NULL
+		? 0
+		: -1;
+}
+
+static void
+destroy(struct snapshot *snapshot)
+{
+	free(snapshot->limits);
+	free(snapshot->route_list);
+	free(snapshot->backend_failures);
+	routes_free(snapshot->routes);
+	config_free(snapshot->config);
+	free(snapshot);
+}
+
+static void
+compile(struct snapshot *snapshot, struct diagnostics *diagnostics)
+{
+	const struct config *config = snapshot->config;
+	const struct place whole = { config->file, 0 };
+	struct err err;
+
+	snapshot->routes = routes_new(config, diagnostics);
+	if (allocate(snapshot) != 0) {
+		diagnostics_add(diagnostics, SEVERITY_ERROR, whole, NULL,
+			"no memory for the configuration");
+		return;
+	}
+	for (unsigned i = 0; i < config->limit_count; i++)
+		limit_init(&snapshot->limits[i], config->limits[i], diagnostics);
+	for (unsigned i = 0; i < config->route_count; i++)
+		make_route(snapshot, i, diagnostics);
+	find_counters(snapshot);
+	if (config->hash_key_file != NULL &&
+		read_hash_key(snapshot, config->hash_key_file, &err) != 0)
+		diagnostics_add(
+			diagnostics, SEVERITY_ERROR, whole, "[weir] hash_key_file", "%s", err.text);
+}
+
+struct snapshot *
+snapshot_load(const char *file, struct diagnostics *diagnostics)
+{
+	struct config *config = config_load(file, diagnostics);
+	struct snapshot *snapshot = config == NULL ? NULL : calloc(1, sizeof *snapshot);
+
+	if (snapshot == NULL) {
+		config_free(config);
+		return NULL;
+	}
+	atomic_init(&snapshot->references, 1);
+	snapshot->config = config;
+	compile(snapshot, diagnostics);
+	if (diagnostics->errors > 0 || snapshot->routes == NULL) {
+		destroy(snapshot);
+		return NULL;
+	}
+	return snapshot;
+}
+
+void
+snapshot_hold(struct snapshot *snapshot)
+{
+	(void)atomic_fetch_add(&snapshot->references, 1);
+}
+
+void
+snapshot_release(struct snapshot *snapshot)
+{
+	if (snapshot != NULL && atomic_fetch_sub(&snapshot->references, 1) == 1)
+		destroy(snapshot);
+}
