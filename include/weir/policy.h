@@ -20,6 +20,7 @@ struct policy {
 	const char *name;
 	enum policy_algorithm algorithm;
 	uint32_t tag; /* stands for name and algorithm in stored state */
+	char tag_text[9]; /* in hexadecimal */
 	uint64_t count; /* the rate as written: count in window_us */
 	int64_t window_us;
 	int64_t interval_us; /* for one token: window / count, rounded up, so never above the rate

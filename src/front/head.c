@@ -2,8 +2,8 @@
  * The one place that knows libfcgi. It parses heads, and it is given nothing else: it blocks, reads
  * ahead, lingers on close, aborts on absurd lengths and reports success for heads that were cut
  * short. So a head comes here when it is whole, is checked pair by pair, and is handed over in its
- * canonical form (BEGIN_REQUEST, PARAMS, empty PARAMS) in a memory file, where the end of data is a
- * read of 0 and never a wait.
+ * canonical form (BEGIN_REQUEST, PARAMS, empty PARAMS) in a memory file, where nothing can be
+ * waited for.
  *
  * The fields below envp of FCGX_Request are public in the header but not meant for use. Their
  * layout is the same from 2.4.2 to 2.4.7, the newest; what we rely on is asserted below.
@@ -25,11 +25,12 @@ static_assert(offsetof(FCGX_Request, ipcFd) < offsetof(FCGX_Request, keepConnect
 		offsetof(FCGX_Request, keepConnection) < offsetof(FCGX_Request, detached),
 	"the layout of FCGX_Request that weir knows");
 
-enum { HEAD_ID = 1, HEAD_FILE_MAX = 16 * 1024 * 1024 };
+enum { HEAD_ID = 1, HEAD_FILE_FIRST = 65536 };
 
 struct head_parser {
-	int file; /* a memfd; -1: libfcgi closed the last one */
-	struct buf bytes;
+	int file; /* a memfd; -1: there is none, or libfcgi closed the last one */
+	char *mapped;
+	size_t size;
 };
 
 int
@@ -41,15 +42,23 @@ front_start(struct err *err)
 struct head_parser *
 head_parser_new(struct err *err)
 {
-	struct head_parser *parser = malloc(sizeof *parser);
+	struct head_parser *parser = calloc(1, sizeof *parser);
 
 	if (parser == NULL) {
 		(void)err_set(err, "no memory for the head parser");
 		return NULL;
 	}
 	parser->file = -1;
-	buf_init(&parser->bytes, HEAD_FILE_MAX);
 	return parser;
+}
+
+static void
+forget_file(struct head_parser *parser)
+{
+	if (parser->mapped != NULL)
+		(void)munmap(parser->mapped, parser->size);
+	parser->mapped = NULL;
+	parser->file = -1;
 }
 
 void
@@ -59,7 +68,7 @@ head_parser_free(struct head_parser *parser)
 		return;
 	if (parser->file >= 0)
 		(void)close(parser->file);
-	buf_release(&parser->bytes);
+	forget_file(parser);
 	free(parser);
 }
 
@@ -101,28 +110,73 @@ check_pairs(struct slice pairs, uint64_t max_params, struct err *err)
 	return HEAD_SOUND;
 }
 
+/* A file of at least `need` bytes, mapped. It only grows, up to what max_head makes of it. */
+static int
+open_file(struct head_parser *parser, size_t need, struct err *err)
+{
+	size_t size = HEAD_FILE_FIRST;
+
+	if (parser->file >= 0 && need <= parser->size)
+		return 0;
+	while (size < need)
+		size *= 2;
+	if (parser->file >= 0)
+		(void)close(parser->file);
+	forget_file(parser);
+	const int file = memfd_create("weir-head", MFD_CLOEXEC);
+	void *mapped = MAP_FAILED;
+
+	if (file >= 0 && ftruncate(file, (off_t)size) == 0)
+		mapped = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+	if (mapped == MAP_FAILED) {
+		(void)err_set(err, "the memory file for heads: %s", strerror(errno));
+		if (file >= 0)
+			(void)close(file);
+		return -1;
+	}
+	*parser = (struct head_parser){ file, mapped, size };
+	return 0;
+}
+
+static char *
+put_record(char *at, uint8_t type, struct slice content)
+{
+	fcgi_put_head((uint8_t *)at, type, HEAD_ID, (uint16_t)content.len, 0);
+	if (content.len > 0)
+		memcpy(at + FCGI_HEADER_LEN, content.ptr, content.len);
+	return at + FCGI_HEADER_LEN + content.len;
+}
+
+/*
+ * BEGIN_REQUEST, PARAMS, empty PARAMS, and behind them a record of no version, at which libfcgi
+ * stops with an error should it ever read so far: what an earlier, longer head has left in the file
+ * must not be taken for a part of this one.
+ */
 static int
 write_canonical(struct head_parser *parser, const struct front_request *request, struct err *err)
 {
-	uint8_t begin[16];
+	static const char guard[FCGI_HEADER_LEN];
+	struct slice pairs = buf_slice(&request->params);
+	const size_t records = pairs.len / FCGI_CONTENT_MAX + 1;
 
-	buf_consume(&parser->bytes, parser->bytes.len);
-	fcgi_put_begin(begin, HEAD_ID,
+	if (open_file(parser, pairs.len + (records + 4) * FCGI_HEADER_LEN, err) != 0)
+		return -1;
+	char *at = parser->mapped;
+
+	fcgi_put_begin((uint8_t *)at, HEAD_ID,
 		request->role == FRONT_RESPONDER ? FCGI_RESPONDER : FCGI_AUTHORIZER,
 		FCGI_KEEP_CONN);
-	if (buf_append(&parser->bytes, begin, sizeof begin) != 0 ||
-		fcgi_params_put(&parser->bytes, HEAD_ID, buf_slice(&request->params)) != 0)
-		return err_set(err, "no memory for the head");
-	const struct slice bytes = buf_slice(&parser->bytes);
+	at += 16;
+	while (pairs.len > 0) {
+		const struct slice content = slice_first(pairs, FCGI_CONTENT_MAX);
 
-	if (parser->file < 0)
-		parser->file = memfd_create("weir-head", MFD_CLOEXEC);
-	if (parser->file < 0)
-		return err_set(err, "memfd_create: %s", strerror(errno));
-	if (ftruncate(parser->file, 0) != 0 ||
-		pwrite(parser->file, bytes.ptr, bytes.len, 0) != (ssize_t)bytes.len ||
-		lseek(parser->file, 0, SEEK_SET) != 0)
-		return err_set(err, "the memory file: %s", strerror(errno));
+		at = put_record(at, FCGI_PARAMS, content);
+		pairs = slice_skip(pairs, content.len);
+	}
+	at = put_record(at, FCGI_PARAMS, pairs);
+	memcpy(at, guard, sizeof guard);
+	if (lseek(parser->file, 0, SEEK_SET) != 0)
+		return err_set(err, "the memory file for heads: %s", strerror(errno));
 	return 0;
 }
 
@@ -130,7 +184,7 @@ write_canonical(struct head_parser *parser, const struct front_request *request,
 static int
 copy_env(struct front_request *request, char *const *envp, struct err *err)
 {
-	size_t count = 0;
+	size_t count = 0, bytes = 0;
 
 	while (envp[count] != NULL)
 		count++;
@@ -138,13 +192,16 @@ copy_env(struct front_request *request, char *const *envp, struct err *err)
 		envp++;
 		count--;
 	}
+	for (size_t i = 0; i < count; i++)
+		bytes += strlen(envp[i]) + 1;
 	request->env = arena_alloc(&request->arena, (count + 1) * sizeof *request->env);
-	if (request->env == NULL)
+	char *at = arena_alloc(&request->arena, bytes);
+
+	if (request->env == NULL || at == NULL)
 		return err_set(err, "no memory for the head");
 	for (size_t i = 0; i < count; i++) {
-		request->env[i] = arena_text(&request->arena, slice_of(envp[i]));
-		if (request->env[i] == NULL)
-			return err_set(err, "no memory for the head");
+		request->env[i] = at;
+		at = stpcpy(at, envp[i]) + 1;
 	}
 	request->env[count] = NULL;
 	return 0;
@@ -160,7 +217,7 @@ run_libfcgi(struct head_parser *parser, struct front_request *request, struct er
 	head.keepConnection = 1; /* or FCGX_Accept_r closes the file before it reads */
 	head.detached = 1; /* or an error lingers for two seconds in close */
 	if (FCGX_Accept_r(&head) != 0) {
-		parser->file = -1; /* closed by libfcgi */
+		forget_file(parser); /* libfcgi has closed it */
 		return err_set(err, "libfcgi refuses the parameters");
 	}
 	/* Success is also reported for a head that was cut short. */
@@ -195,11 +252,10 @@ env_value(const struct front_request *request, struct slice name)
 	struct slice value = { NULL, 0 };
 
 	for (size_t i = 0; request->env[i] != NULL; i++) {
-		const struct slice entry = slice_of(request->env[i]);
+		const char *entry = request->env[i];
 
-		if (slice_has_prefix(entry, name) && entry.len > name.len &&
-			entry.ptr[name.len] == '=')
-			value = slice_skip(entry, name.len + 1);
+		if (strncmp(entry, name.ptr, name.len) == 0 && entry[name.len] == '=')
+			value = slice_of(entry + name.len + 1);
 	}
 	return value;
 }

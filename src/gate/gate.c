@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-enum { SCRATCH_MAX = 16384 };
+enum { SCRATCH_MAX = 16384, HEAD_MAX = 2 * CGI_HEAD_MAX };
 
 static void
 on_gone(struct front_request *front, enum front_gone why)
@@ -91,6 +91,7 @@ gate_new(struct loop *loop, const struct gate_shared *shared, struct snapshot *s
 	gate->loop = loop;
 	gate->shared = *shared;
 	buf_init(&gate->scratch, SCRATCH_MAX);
+	buf_init(&gate->head, HEAD_MAX);
 	gate->backend_log = (struct log_throttle){ .period_us = US_PER_S, .burst = 5 };
 	gate->address_log = (struct log_throttle){ .period_us = 60 * US_PER_S, .burst = 1 };
 	gate->claim_log = gate->address_log;
@@ -111,6 +112,7 @@ gate_free(struct gate *gate)
 		plant_free(gate->plants);
 	resolver_free(gate->resolver);
 	buf_release(&gate->scratch);
+	buf_release(&gate->head);
 	free(gate);
 }
 

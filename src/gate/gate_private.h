@@ -36,7 +36,8 @@ struct gate {
 	struct plant *plant; /* the current one */
 	struct plant *plants; /* all that still have users */
 	unsigned in_flight, max_in_flight;
-	struct buf scratch; /* heads on their way out */
+	struct buf scratch; /* fields of ours */
+	struct buf head; /* a response head on its way out */
 	struct log_throttle backend_log, address_log, claim_log;
 	deferred_fn *empty;
 	void *empty_context;

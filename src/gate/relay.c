@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-enum { BUSY_RETRY_S = 1, HEAD_MAX = 2 * CGI_HEAD_MAX };
+enum { BUSY_RETRY_S = 1 };
 
 /* ---- from the application ---- */
 
@@ -18,20 +18,19 @@ static void
 on_head(void *context, struct cgi_head *head)
 {
 	struct gate_request *request = context;
-	struct buf out;
+	struct buf *out = &request->gate->head;
 	struct slice fields = answer_fields(request);
 
 	for (unsigned i = 0; fields.len > 0 && header_names[i] != NULL; i++)
 		(void)cgi_head_remove(head, slice_of(header_names[i]));
 	request->without_body = slice_is(request->view.method, SLICE("HEAD")) ||
 		head->status == 204 || head->status == 304;
-	buf_init(&out, HEAD_MAX);
+	buf_consume(out, out->len);
 	/* The head came within its maximum, and the normal form is hardly longer. */
-	if (cgi_head_write(head, fields, &out) == 0) {
-		front_send(request->front, buf_slice(&out));
+	if (cgi_head_write(head, fields, out) == 0) {
+		front_send(request->front, buf_slice(out));
 		request->head_sent = true;
 	}
-	buf_release(&out);
 }
 
 static void

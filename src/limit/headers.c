@@ -1,6 +1,8 @@
 /* The X-RateLimit dialects. */
 #include "weir/headers.h"
 
+#include "weir/units.h"
+
 const char *const header_names[] = { "X-RateLimit-Limit", "X-RateLimit-Remaining",
 	"X-RateLimit-Reset", NULL };
 
@@ -26,6 +28,18 @@ seconds_up(int64_t us)
 	return (us + US_PER_S - 1) / US_PER_S;
 }
 
+/* Not by printf: this stands on the way of every admitted answer. */
+static int
+put_line(struct buf *out, struct slice name, uint64_t value)
+{
+	char text[UINT_TEXT_SIZE];
+	const size_t len = uint_text(value, text);
+
+	if (buf_append_slice(out, name) != 0 || buf_append(out, text, len) != 0)
+		return -1;
+	return buf_append(out, "\r\n", 2);
+}
+
 int
 headers_put(struct buf *out, unsigned dialects, const struct decision *decision)
 {
@@ -37,9 +51,8 @@ headers_put(struct buf *out, unsigned dialects, const struct decision *decision)
 	const int64_t reset =
 		seconds_up(epoch ? decision->now_us + outcome->reset_us : outcome->reset_us);
 
-	return buf_printf(out,
-		"X-RateLimit-Limit: %llu\r\nX-RateLimit-Remaining: %llu\r\nX-RateLimit-Reset: "
-		"%lld\r\n",
-		(unsigned long long)outcome->policy->burst, (unsigned long long)outcome->remaining,
-		(long long)reset);
+	if (put_line(out, SLICE("X-RateLimit-Limit: "), outcome->policy->burst) != 0 ||
+		put_line(out, SLICE("X-RateLimit-Remaining: "), outcome->remaining) != 0)
+		return -1;
+	return put_line(out, SLICE("X-RateLimit-Reset: "), (uint64_t)reset);
 }

@@ -92,6 +92,7 @@ policy_init(struct policy *policy, const struct config_policy *config)
 		.burst = config->burst,
 		.code = policy_code(config->name, config->rate.count, config->rate.window_us),
 	};
+	(void)snprintf(policy->tag_text, sizeof policy->tag_text, "%08x", policy->tag);
 	policy->capacity_us = (int64_t)policy->burst * policy->interval_us;
 }
 

@@ -111,7 +111,8 @@ write_some(struct stream *stream, const struct iovec *pieces, int count)
 	ssize_t n;
 
 	do {
-		n = sendmsg(stream->fd, &message, MSG_NOSIGNAL);
+		n = count == 1 ? send(stream->fd, pieces->iov_base, pieces->iov_len, MSG_NOSIGNAL)
+			       : sendmsg(stream->fd, &message, MSG_NOSIGNAL);
 	} while (n < 0 && errno == EINTR);
 	if (n >= 0) {
 		stream->sent = stream->sent || n > 0;

@@ -6,8 +6,6 @@
 #include "lua_scripts.h"
 #include "weir/units.h"
 
-#include <stdio.h>
-
 enum {
 	ARGS_MAX = 6 + 3 * CHECK_LIMITS_MAX + 3 * CHECK_POLICIES_MAX,
 	KEY_MAX = 512,
@@ -49,22 +47,17 @@ add_number(struct args *args, int64_t n)
 		add(args, text + 1, uint_text((uint64_t)n, text + 1));
 }
 
-static void
-add_tag(struct args *args, uint32_t tag)
-{
-	char *text = args->numbers[args->count];
-
-	add(args, text, (size_t)snprintf(text, TEXT_SIZE, "%08x", tag));
-}
-
+/* Prefix, limit name and identity are bounded where they are made, far below KEY_MAX. */
 static void
 add_key(struct args *args, unsigned i, const char *prefix, struct slice name)
 {
 	char *key = args->keys[i];
-	const int n = snprintf(key, KEY_MAX, "%s%.*s", prefix, (int)name.len, name.ptr);
+	const struct slice first = slice_first(slice_of(prefix), KEY_MAX / 2);
+	const struct slice second = slice_first(name, KEY_MAX / 2);
 
-	/* Prefix, limit name and identity are bounded where they are made. */
-	add(args, key, (size_t)n < KEY_MAX ? (size_t)n : KEY_MAX - 1);
+	memcpy(key, first.ptr, first.len);
+	memcpy(key + first.len, second.ptr, second.len);
+	add(args, key, first.len + second.len);
 }
 
 static void
@@ -90,7 +83,7 @@ add_item(struct args *args, const struct check_item *item)
 	if (limit->policy_count == 1)
 		add_number(args, limit->policies[0].code);
 	for (unsigned i = 0; i < limit->policy_count; i++) {
-		add_tag(args, limit->policies[i].tag);
+		add(args, limit->policies[i].tag_text, sizeof limit->policies[i].tag_text - 1);
 		add_number(args, limit->policies[i].interval_us);
 		add_number(args, limit->policies[i].capacity_us);
 	}
@@ -128,7 +121,7 @@ add_probe(struct args *args, const struct redis *redis, const struct call *call)
 	add_number(args, 1);
 	add_number(args, 1);
 	add_number(args, 0);
-	add_tag(args, 0);
+	add_text(args, "00000000");
 	add_number(args, 1);
 	add_number(args, US_PER_S);
 }

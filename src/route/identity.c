@@ -46,13 +46,12 @@ static void
 write_ip(const struct config_identity *identity, struct ip ip, char out[IDENTITY_TEXT_SIZE])
 {
 	const unsigned bits = ip.family == 4 ? identity->prefix_4 : identity->prefix_6;
-	char text[IP_TEXT_SIZE];
 
-	(void)ip_text(ip_masked(ip, bits), text);
-	if (bits == (ip.family == 4 ? 32 : 128))
-		(void)snprintf(out, IDENTITY_TEXT_SIZE, "%s", text);
-	else
-		(void)snprintf(out, IDENTITY_TEXT_SIZE, "%s/%u", text, bits);
+	_Static_assert(IDENTITY_TEXT_SIZE >= IP_TEXT_SIZE + 4, "an address with its bits fits");
+	const size_t len = strlen(ip_text(ip_masked(ip, bits), out));
+
+	if (bits < (ip.family == 4 ? 32 : 128))
+		(void)snprintf(out + len, IDENTITY_TEXT_SIZE - len, "/%u", bits);
 }
 
 /* False: this identity is not present in the request. */
@@ -108,6 +107,22 @@ missing(enum on_missing on_missing, char out[IDENTITY_TEXT_SIZE])
 	return IDENTITY_FOUND;
 }
 
+/* `LIMIT:IDENTITY` */
+static int
+put_together(const char *limit, const char *identity, struct arena *arena, struct slice *key)
+{
+	const size_t first = strlen(limit), second = strlen(identity);
+	char *name = arena_alloc(arena, first + 1 + second);
+
+	if (name == NULL)
+		return -1;
+	memcpy(name, limit, first);
+	name[first] = ':';
+	memcpy(name + first + 1, identity, second);
+	*key = slice_make(name, first + 1 + second);
+	return 0;
+}
+
 enum identity_result
 identity_key(const struct config_limit *limit, const struct view *view, const uint8_t *hash_key,
 	struct arena *arena, struct slice *key)
@@ -127,10 +142,5 @@ identity_key(const struct config_limit *limit, const struct view *view, const ui
 		result = missing(limit->on_missing, text);
 	if (result == IDENTITY_SKIP || result == IDENTITY_REJECT)
 		return result;
-	char *name = arena_printf(arena, "%s:%s", limit->name, text);
-
-	if (name == NULL)
-		return IDENTITY_NO_MEMORY;
-	*key = slice_of(name);
-	return result;
+	return put_together(limit->name, text, arena, key) == 0 ? result : IDENTITY_NO_MEMORY;
 }

@@ -157,8 +157,21 @@ ip_is_private(struct ip ip)
 const char *
 ip_text(struct ip ip, char out[IP_TEXT_SIZE])
 {
+	size_t len = 0;
+
 	/* Cannot fail: the family is known and the room is enough. */
-	return inet_ntop(ip.family == 4 ? AF_INET : AF_INET6, ip.bytes, out, IP_TEXT_SIZE);
+	if (ip.family != 4)
+		return inet_ntop(AF_INET6, ip.bytes, out, IP_TEXT_SIZE);
+	for (unsigned i = 0; i < 4; i++) {
+		char number[UINT_TEXT_SIZE];
+		const size_t n = uint_text(ip.bytes[i], number);
+
+		memcpy(out + len, number, n);
+		len += n;
+		out[len++] = '.';
+	}
+	out[len - 1] = '\0';
+	return out;
 }
 
 int
