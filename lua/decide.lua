@@ -16,7 +16,8 @@
 -- A bucket's value is one of
 --   CODE TAT             one number: a policy of common form; TAT has 16 digits
 --   "1 TAG:INTERVAL:STATE TAG:INTERVAL:STATE ..."
--- What is neither is no state. Fields of other policies are carried along. The key expires a second after its state is worth nothing.
+-- What is neither is no state. Fields of other policies are carried along; one whose STATE is no time, as a later version may write,
+-- for INTERVAL. The key expires a second after its state is worth nothing.
 
 local clock, expires, cost = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local now
@@ -139,24 +140,23 @@ for k = 1, #KEYS do
 			end
 			from = from + 3
 		end
-		local expiry = math.ceil(longest / 1000) + 1000
 		-- What other policies have left here: kept while it says something.
 		local others = false
 		if states then
 			for tag, state in pairs(states) do
-				local tat = tonumber(state)
-				if not tat or tat > now then
-					fields = string.format('%s %s:%.0f:%s', fields, tag, intervals[tag], state)
+				local tat, interval = tonumber(state), intervals[tag]
+				local life = tat and tat - now or interval
+				if life > 0 then
+					fields = string.format('%s %s:%.0f:%s', fields, tag, interval, state)
 					others = true
+					longest = math.max(longest, life)
 				end
 			end
 		end
-		if others then
-			expiry = math.max(expiry, redis.call('PTTL', KEYS[k]))
-		elseif code ~= '0' then
+		if code ~= '0' and not others then
 			fields = string.format('%s%016.0f', code, now + longest)
 		end
-		redis.call('SET', KEYS[k], fields, 'PX', expiry)
+		redis.call('SET', KEYS[k], fields, 'PX', math.ceil(longest / 1000) + 1000)
 	end
 	for p = 1, n do
 		reply[#reply + 1] = debts[p]

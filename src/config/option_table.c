@@ -97,7 +97,8 @@ const struct option option_rows[] = {
 			"Requests at once; what is beyond gets 503 with Retry-After.") },
 	{ WEIR("max_connections", max_connections, value_uint), .min = 1, .max = 1000000,
 		SAYS("N", "16384",
-			"Connections of web servers at once; what is beyond is closed.") },
+			"Connections of web servers at once; beyond it the longest idle one is "
+			"closed, or new ones wait.") },
 	{ WEIR("max_head", max_head, value_size), .min = 4096, .max = MIB,
 		SAYS("SIZE", "256k",
 			"All FastCGI parameters of a request together; what is beyond gets "
@@ -118,11 +119,11 @@ const struct option option_rows[] = {
 		SAYS("PATH", "",
 			"A secret for the hashes of identities, the same on all hosts: who "
 			"can read Redis cannot try out API keys.") },
-	{ WHOLE(WEIR, "metrics", value_metrics),
+	{ WHOLE(WEIR, "metrics", value_metrics), RESTART,
 		SAYS("ADDRESS", "",
-			"Where /metrics, /status, /status.json and /healthz are served, "
-			"such as tcp:127.0.0.1:9180 or unix:" WEIR_RUNDIR "/status.sock.") },
-	{ WHOLE(WEIR, "log", value_log),
+			"Where /metrics and /healthz are served, such as "
+			"tcp:127.0.0.1:9180 or unix:" WEIR_RUNDIR "/status.sock.") },
+	{ WHOLE(WEIR, "log", value_log), RESTART,
 		SAYS("stderr | syslog | file:PATH", "stderr",
 			"Where the log goes.") },
 	{ WEIR("log_level", log_level, value_word), .words = log_levels,
@@ -131,7 +132,7 @@ const struct option option_rows[] = {
 	{ WEIR("log_format", log_format, value_word), .words = log_formats,
 		SAYS("text | json", "text",
 			"How a line is written.") },
-	{ WEIR("reject_log", reject_log, value_path),
+	{ WEIR("reject_log", reject_log, value_path), RESTART,
 		SAYS("PATH", "",
 			"A file of its own for rejected requests, as fail2ban reads it. "
 			"Without it they are in the log.") },
