@@ -1,6 +1,7 @@
 /*
- * app SOCKET: a FastCGI application that costs next to nothing, so that what is measured is what stands before it. One
- * process, one epoll loop; answers every request with 200 and 100 bytes, keeps connections if asked to.
+ * app SOCKET: a FastCGI application that costs next to nothing, so that what is measured is what
+ * stands before it. One process, one epoll loop; answers every request with 200 and 100 bytes,
+ * keeps connections if asked to.
  */
 #include "weir/fcgi.h"
 
@@ -41,8 +42,10 @@ listen_on(const char *path)
 static void
 answer(const struct client *client)
 {
-	static const char text[] = "Status: 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 100\r\n\r\n"
-		"0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789";
+	static const char text[] =
+		"Status: 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 100\r\n\r\n"
+		"0123456789012345678901234567890123456789012345678901234567890123456789012345678901"
+		"234567890123456789";
 	uint8_t out[8 + sizeof text - 1 + 8 + 16];
 	const uint16_t id = client->reader.record.id;
 
@@ -50,7 +53,8 @@ answer(const struct client *client)
 	memcpy(out + 8, text, sizeof text - 1);
 	fcgi_put_head(out + 8 + sizeof text - 1, FCGI_STDOUT, id, 0, 0);
 	fcgi_put_end(out + 16 + sizeof text - 1, id, 0, FCGI_REQUEST_COMPLETE);
-	if (send(client->fd, out, sizeof out, MSG_NOSIGNAL) < 0 && errno != EPIPE && errno != ECONNRESET)
+	if (send(client->fd, out, sizeof out, MSG_NOSIGNAL) < 0 && errno != EPIPE &&
+		errno != ECONNRESET)
 		err(1, "send");
 }
 
@@ -71,11 +75,13 @@ take(struct client *client, struct slice input)
 			if (client->reader.record.type == FCGI_BEGIN_REQUEST) {
 				memcpy(client->begin + client->begin_len, content.ptr, content.len);
 				client->begin_len += (unsigned)content.len;
-				client->keep = client->begin_len == 8 && (client->begin[2] & FCGI_KEEP_CONN) != 0;
+				client->keep = client->begin_len == 8 &&
+					(client->begin[2] & FCGI_KEEP_CONN) != 0;
 			}
 			break;
 		case FCGI_RECORD_END:
-			if (client->reader.record.type != FCGI_STDIN || client->reader.record.len != 0)
+			if (client->reader.record.type != FCGI_STDIN ||
+				client->reader.record.len != 0)
 				break;
 			answer(client);
 			if (!client->keep)
