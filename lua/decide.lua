@@ -1,167 +1,253 @@
 -- All limits of one request, decided at once: either every enforced policy admits and every one is spent, or nothing is
--- spent. src/limit/decide.c is the same in C, and says more about the arithmetic.
+-- spent. src/limit/decide.c is the same in C, and says more about the arithmetic. Times are whole microseconds.
 --
 -- KEYS    one bucket for each limit and identity
--- ARGV    now      microseconds since 1970; empty: this server's clock, which all gateways then share
---         expires  after this time, on the same clock, nothing is spent; 0: never
---         cost     tokens
+-- ARGV    expires   past this time on this server's clock, which all gateways share, nothing is spent; 0: never.
+--                   Negative: it is now -expires (tests and tools bring their own clock), and nothing expires
 --         then for each key:
---         n        how many policies; negative: a shadow limit, decided by itself, which never rejects the request
---         code     if n is 1 or -1: the policy's code, 0 if it has none
---         then for each policy:  tag, interval (of one token), capacity (of the bucket); both in microseconds
+--         n         how many policies; negative: a shadow limit, decided by itself, which never rejects the request
+--         signature of the limit: what its state begins with
+--         then for each policy:
+--         need      the cost of the request, and
+--         capacity  of the bucket, both in microseconds of refilling
+--         With one key of one policy that is no shadow, n is left out.
 --
--- Returns {status, now, debt, debt, ...}, a debt for each policy in order. Status: bit 0 admitted, bit 1 a stored time was impossibly far
--- ahead and was taken as empty; -1: too late, nothing else follows. A violated policy's debt d is given as -1 - d.
+-- Returns {status, now, debt, debt, ...}, a debt for each policy in order: what is owed after the request if it was spent, else
+-- before. Status: bit 0 admitted, bit 1 a stored time was impossibly far ahead and the bucket was set to empty; -1: too late,
+-- nothing else follows. A violated policy's debt d is given as -1 - d.
 --
--- A bucket's value is one of
---   CODE TAT             one number: a policy of common form; TAT has 16 digits
---   "1 TAG:INTERVAL:STATE TAG:INTERVAL:STATE ..."
--- What is neither is no state. Fields of other policies are carried along; one whose STATE is no time, as a later version may write,
--- for INTERVAL. The key expires a second after its state is worth nothing.
+-- A bucket's value is SIGNATURE STATE[,STATE]... with a signature of
+--   CODE                                        one policy of common form (src/limit/policy.c): all is one number, which
+--                                               Redis keeps in less memory
+--   TAG:INTERVAL:BURST [TAG:INTERVAL:BURST]...= all others
+-- and for each policy the time at which its bucket is full again, in 16 digits. What is neither is no state. Fields of other policies
+-- are carried along as long as they say something; one whose state is no time, as a later version may write, for INTERVAL.
+-- The key expires a second after its state is worth nothing.
 
-local clock, expires, cost = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
-local now
-if clock == '' then
+local expires, now = ARGV[1] + 0
+if expires < 0 then
+	now = -expires
+else
 	local time = redis.call('TIME')
 	now = time[1] * 1000000 + time[2]
-else
-	now = tonumber(clock)
-end
-if expires > 0 and now > expires then
-	return {-1, now}
+	if expires > 0 and now > expires then
+		return {-1, now}
+	end
 end
 
--- The tag and interval behind a code that is not this limit's own: another configuration wrote it.
+-- One policy, and its state is as we write it: the usual case, without anything that it does not need.
+if #ARGV == 4 then
+	local signature, capacity = ARGV[2], ARGV[4] + 0
+	local value = redis.call('GET', KEYS[1])
+	local debt = 0
+	if value then
+		local length = #signature
+		debt = #value == length + 16 and string.sub(value, 1, length) == signature and string.sub(value, -16) - now
+	end
+	if debt and debt <= capacity then
+		if debt < 0 then
+			debt = 0
+		end
+		local later = debt + ARGV[3]
+		if later > capacity then
+			return {0, now, -1 - debt}
+		end
+		redis.call('SET', KEYS[1], signature .. string.format('%016d', now + later), 'PX',
+			string.format('%d', later / 1000 + 1001))
+		return {1, now, later}
+	end
+end
+
+-- The policy that a code stands for: its tag, interval and burst.
 local function of_code(code)
 	local windows = {{'6a88d96d', 1}, {'96549538', 60}, {'7343d903', 3600}, {'6bc16cfa', 86400}}
-	local window = windows[math.floor((code - 1) / 230) + 1]
+	local window = windows[math.ceil(code / 230)]
 	local count = (code - 1) % 230 + 1
 	if count >= 190 then
 		count = 1000 + 100 * (count - 190)
 	elseif count >= 100 then
 		count = 100 + 10 * (count - 100)
 	end
-	if window then
-		return window[1], math.ceil(window[2] * 1000000 / count)
-	end
+	return window and {window[1], math.ceil(window[2] * 1000000 / count), count}
 end
 
--- A bucket's fields by tag: intervals, states.
+-- A signature's policies in order: {tag, interval, burst} each.
+local function policies_of(signature)
+	local list = {}
+	if string.find(signature, '^%d+$') then
+		list[1] = of_code(tonumber(signature))
+	else
+		for tag, interval, burst in string.gmatch(signature, '(%x+):(%d+):(%d+)') do
+			list[#list + 1] = {tag, tonumber(interval), tonumber(burst)}
+		end
+	end
+	return list
+end
+
+-- A bucket's fields by tag, whoever wrote them: {interval, burst, state, time} each; time is nil if the state is none.
 local function fields_of(value)
-	local intervals, states = {}, {}
-	if string.byte(value, 2) == 32 then
-		if string.byte(value) == 49 then
-			for tag, interval, state in string.gmatch(value, ' (%x+):(%d+):([^ ]+)') do
-				intervals[tag], states[tag] = tonumber(interval), state
+	local fields = {}
+	local signature, states = string.match(value, '^([%x: ]+=)(.*)$')
+	if not signature and #value > 16 and #value < 20 and string.find(value, '^%d+$') then
+		signature, states = string.sub(value, 1, -17), string.sub(value, -16)
+	end
+	if signature then
+		local next_state = string.gmatch(states, '[^,]+')
+		for _, policy in ipairs(policies_of(signature)) do
+			local state = next_state()
+			if state and policy[2] > 0 and policy[2] * policy[3] <= 3155760000000000 then
+				fields[policy[1]] = {policy[2], policy[3], state,
+					string.find(state, '^%d+$') and #state == 16 and tonumber(state)}
 			end
 		end
-	elseif #value > 16 and #value < 20 and not string.find(value, '%D') then
-		local tag, interval = of_code(tonumber(string.sub(value, 1, -17)))
-		if tag then
-			intervals[tag], states[tag] = interval, string.sub(value, -16)
-		end
 	end
-	return intervals, states
+	return fields
 end
 
-local admitted, clamped = true, false
-local reply = {0, now}
-local plans = {}
-local at = 4
+-- A policy with a state that another configuration wrote: what is owed, and whether there is no room for the request.
+local function at_own_rate(owed, old, interval, need, capacity)
+	local debt = owed
+	if old ~= interval then
+		debt = math.ceil(owed / old * interval)
+	end
+	local room = capacity - need
+	if room < 0 then
+		return math.min(debt, capacity), true
+	end
+	local wait = owed - room / interval * old
+	if wait > 0 then
+		return room + wait, true
+	end
+	return math.min(debt, room), false
+end
+
+local admitted, clamped = true, 0
+local reply, later, plans = {0, now}, {}, {}
+local short = #ARGV == 4
+local at, i = 2, 2
 for k = 1, #KEYS do
-	local n, code = tonumber(ARGV[at]), '0'
-	local shadow = n < 0
-	at = at + 1
-	if shadow then
-		n = -n
-	end
-	if n == 1 then
-		code = ARGV[at]
+	local n, shadow = 1, false
+	if not short then
+		n = tonumber(ARGV[at])
 		at = at + 1
-	end
-	local value = redis.call('GET', KEYS[k])
-	local intervals, states, tat
-	if value then
-		if code ~= '0' and #value == #code + 16 and string.sub(value, 1, #code) == code then
-			tat = tonumber(string.sub(value, -16))
+		if n < 0 then
+			n, shadow = -n, true
 		end
-		if not tat then
-			intervals, states = fields_of(value)
+	end
+	local signature = ARGV[at]
+	at = at + 1
+	local plan = {n, signature}
+	local value = redis.call('GET', KEYS[k])
+	local from, policies
+	if value then
+		if #value == #signature + 17 * n - 1 and string.sub(value, 1, #signature) == signature then
+			from = #signature + 1
+		else
+			plan.fields, policies = fields_of(value), policies_of(signature)
 		end
 	end
 	local admits = true
-	local debts = {}
 	for p = 1, n do
-		local interval, capacity = tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
-		local debt, old = 0, interval
-		if states then
-			local tag = ARGV[at]
-			old, tat = intervals[tag], tonumber(states[tag])
-		end
-		if tat and tat > now then
-			debt = tat - now
-			if old ~= interval then
-				debt = math.ceil(debt / old * interval)
-			end
-			if debt > capacity + 1000000 then
-				debt, clamped = capacity, true
+		local need, capacity = ARGV[at] + 0, ARGV[at + 1] + 0
+		local owed, violated, most, field = 0
+		if from then
+			owed, most = string.sub(value, from, from + 15) - now, capacity
+			from = from + 17
+		elseif policies then
+			field = plan.fields[policies[p][1]]
+			if field and field[4] then
+				owed, most = field[4] - now, field[1] * field[2]
+			else
+				field = nil
 			end
 		end
-		if debt + cost * interval > capacity then
-			admits = false
-			debts[p] = -1 - debt
+		if owed < 0 then
+			owed = 0
+		elseif most and owed > most + 1000000 then
+			owed, clamped, field = capacity, 2, nil
+			plan.set_right = plan.set_right or {}
+			plan.set_right[p] = string.format('%016d', now + capacity)
+		end
+		if field and owed > 0 then
+			owed, violated = at_own_rate(owed, field[1], policies[p][2], need, capacity)
+		elseif need > capacity then
+			owed, violated = math.min(owed, capacity), true
 		else
-			debts[p] = debt
+			violated = owed + need > capacity
 		end
-		at = at + 3
+		i = i + 1
+		later[i] = owed + need
+		reply[i] = owed
+		if violated then
+			admits = false
+			reply[i] = -1 - owed
+		end
+		at = at + 2
 	end
+	plan.admits, plan.value, plan.policies = admits, value, policies
+	plans[k] = plan
 	if not admits and not shadow then
 		admitted = false
 	end
-	plans[k] = {n, code, at - 3 * n, debts, admits, intervals, states}
 end
 
+-- What the fields still say, and how long: appended to a signature without its end and to states.
+local function append(fields, signature, states, longest)
+	for tag, field in pairs(fields) do
+		local life = field[4] and field[4] - now or field[1]
+		if life > 0 and not (field[4] and life > field[1] * field[2] + 1000000) then
+			signature = string.format('%s%s:%.0f:%.0f ', signature, tag, field[1], field[2])
+			states = states .. field[3] .. ','
+			longest = math.max(longest, life)
+		end
+	end
+	return signature, states, longest
+end
+
+-- The value after spending: our policies in order, then what others have left.
+local function spent(plan, first)
+	local signature, states, longest = plan[2], '', 0
+	for p = 1, plan[1] do
+		longest = math.max(longest, later[first + p])
+		states = states .. string.format(p == 1 and '%016d' or ',%016d', now + later[first + p])
+	end
+	if plan.fields then
+		local own = ''
+		for _, policy in ipairs(plan.policies) do
+			plan.fields[policy[1]] = nil
+			own = string.format('%s%s:%.0f:%.0f ', own, policy[1], policy[2], policy[3])
+		end
+		local all, others, life = append(plan.fields, own, states .. ',', longest)
+		if all ~= own then
+			return string.sub(all, 1, -2) .. '=' .. string.sub(others, 1, -2), life
+		end
+	end
+	return signature .. states, longest
+end
+
+-- The value when nothing is spent, but a bucket was set to empty.
+local function set_right(plan)
+	local fields, policies = plan.fields or fields_of(plan.value), plan.policies or policies_of(plan[2])
+	for p, state in pairs(plan.set_right) do
+		local policy = policies[p]
+		fields[policy[1]] = {policy[2], policy[3], state, tonumber(state)}
+	end
+	local signature, states, longest = append(fields, '', '', 0)
+	return string.sub(signature, 1, -2) .. '=' .. string.sub(states, 1, -2), longest
+end
+
+reply[1] = (admitted and 1 or 0) + clamped
+local first = 2
 for k = 1, #KEYS do
-	local n, code, from, debts, admits, intervals, states = unpack(plans[k])
-	if admits and admitted then
-		local longest, fields = 0, nil
-		for p = 1, n do
-			local interval = ARGV[from + 1]
-			local debt = debts[p] + cost * interval
-			debts[p] = debt
-			if debt > longest then
-				longest = debt
-			end
-			if code == '0' or states then
-				fields = (fields or '1') .. string.format(' %s:%s:%016.0f', ARGV[from], interval, now + debt)
-				if states then
-					states[ARGV[from]] = nil
-				end
-			end
-			from = from + 3
-		end
-		-- What other policies have left here: kept while it says something.
-		local others = false
-		if states then
-			for tag, state in pairs(states) do
-				local tat, interval = tonumber(state), intervals[tag]
-				local life = tat and tat - now or interval
-				if life > 0 then
-					fields = string.format('%s %s:%.0f:%s', fields, tag, interval, state)
-					others = true
-					longest = math.max(longest, life)
-				end
-			end
-		end
-		if code ~= '0' and not others then
-			fields = string.format('%s%016.0f', code, now + longest)
-		end
-		redis.call('SET', KEYS[k], fields, 'PX', math.ceil(longest / 1000) + 1000)
+	local plan = plans[k]
+	local spends = plan.admits and admitted
+	if spends or plan.set_right then
+		local value, longest = (spends and spent or set_right)(plan, first)
+		redis.call('SET', KEYS[k], value, 'PX', string.format('%d', longest / 1000 + 1001))
 	end
-	for p = 1, n do
-		reply[#reply + 1] = debts[p]
+	for p = 1, spends and plan[1] or 0 do
+		reply[first + p] = later[first + p]
 	end
+	first = first + plan[1]
 end
-
-reply[1] = (admitted and 1 or 0) + (clamped and 2 or 0)
 return reply

@@ -45,7 +45,7 @@ struct decision {
 	enum verdict verdict;
 	enum unavailable why; /* if unavailable */
 	int64_t now_us; /* the store's clock, since 1970 */
-	bool clamped; /* a stored time was impossibly far ahead and was taken as empty */
+	bool clamped; /* a stored time was impossibly far ahead: the bucket was set to empty */
 	unsigned count; /* outcomes; 0 if unavailable */
 	struct outcome outcomes[CHECK_POLICIES_MAX];
 };
@@ -53,8 +53,8 @@ struct decision {
 struct check_item {
 	const struct limit *limit;
 	struct slice key; /* names the bucket: limit and identity. Valid until the check is done */
-	bool shadow; /* decided and spent by itself; never rejects the request, never keeps another
-			from being spent */
+	bool shadow; /* decided by itself, and spent if it admits and the request is admitted; never
+			rejects the request, never keeps another from being spent */
 };
 
 struct check;
@@ -73,10 +73,14 @@ struct check {
 
 /* ---- the decision itself, for stores that keep their state in this process ---- */
 
-/* One policy's stored state. Tags that the limit does not know are carried along. */
+/*
+ * One policy's stored state, with the form of the bucket that it was written for. Without that a
+ * debt of another configuration could not be told from a clock that was set back. Tags that the
+ * limit does not know are carried along.
+ */
 struct bucket_field {
 	uint32_t tag;
-	int64_t interval_us; /* under which `tat` was written */
+	int64_t interval_us, capacity_us;
 	int64_t tat_us;
 };
 
@@ -89,7 +93,7 @@ struct bucket {
 };
 
 /* Decides on buckets[i] for check->items[i] at now_us, and changes them if there is something to
- * spend. */
+ * spend or to set right. */
 void decide(const struct check *check, struct bucket *buckets, int64_t now_us,
 	struct decision *decision);
 

@@ -20,7 +20,6 @@ struct policy {
 	const char *name;
 	enum policy_algorithm algorithm;
 	uint32_t tag; /* stands for name and algorithm in stored state */
-	char tag_text[9]; /* in hexadecimal */
 	uint64_t count; /* the rate as written: count in window_us */
 	int64_t window_us;
 	int64_t interval_us; /* for one token: window / count, rounded up, so never above the rate
@@ -30,6 +29,9 @@ struct policy {
 	unsigned code; /* see policy_code; 0: none */
 };
 
+/* A tag, an interval and a burst for each policy, with what stands between them. */
+enum { LIMIT_SIGNATURE_SIZE = LIMIT_POLICIES_MAX * 44 + 1 };
+
 enum limit_result { LIMIT_ADMITTED, LIMIT_REJECTED, LIMIT_WOULD_REJECT, LIMIT_RESULTS };
 
 struct limit {
@@ -37,6 +39,8 @@ struct limit {
 	struct policy policies[LIMIT_POLICIES_MAX];
 	unsigned policy_count;
 	bool enforce;
+	char signature[LIMIT_SIGNATURE_SIZE]; /* what its stored state begins with (lua/decide.lua)
+					       */
 	counter_cell results[LIMIT_RESULTS];
 	const struct config_limit *config; /* with its identities; owned by the configuration */
 };
@@ -47,15 +51,15 @@ void
 limit_init(struct limit *limit, const struct config_limit *config, struct diagnostics *diagnostics);
 
 /*
- * A small number, 1 to 920, that stands for name, algorithm and interval of a token bucket of
- * common form (a window of one second, minute, hour or day as name, and a round count). With it the
- * state of a limit of one such policy is a single integer, which Redis keeps in two thirds of the
- * memory. 0 for all others.
+ * A small number, 1 to 920, that stands for name, algorithm, interval and burst of a token bucket
+ * of common form (a window of one second, minute, hour or day as name, a round count, and the count
+ * as burst). With it the state of a limit of one such policy is a single integer, which Redis keeps
+ * in two thirds of the memory. 0 for all others.
  */
-unsigned policy_code(const char *name, uint64_t count, int64_t window_us);
+unsigned policy_code(const char *name, uint64_t count, int64_t window_us, uint64_t burst);
 
 /* The inverse, for state that another configuration wrote. False if no policy has that code. */
-bool policy_of_code(unsigned code, uint32_t *tag, int64_t *interval_us);
+bool policy_of_code(unsigned code, uint32_t *tag, int64_t *interval_us, int64_t *capacity_us);
 
 uint32_t policy_tag(const char *name, enum policy_algorithm algorithm);
 

@@ -1,11 +1,10 @@
 /*
  * The decision in C; lua/decide.lua is the same in Lua, and a test feeds both the same random
- * traces. Every number is a whole number below 2^53, so that Lua's doubles hold it exactly; the one
- * division (a changed rate rescales a debt) is made in doubles here too, in the same order.
+ * traces. Every number is a whole number below 2^53, so that Lua's doubles hold it exactly; what
+ * may be larger or a fraction (a changed rate rescales a debt) is reckoned in doubles here too, in
+ * the same order.
  */
 #include "weir/decision.h"
-
-#include <math.h>
 
 /* Beyond this a stored time is no debt but a clock that was set back. */
 #define CLOCK_SLACK_US US_PER_S
@@ -23,30 +22,71 @@ find_field(struct bucket *bucket, uint32_t tag)
 	return NULL;
 }
 
-/* A debt that was run up at another rate is the same number of tokens at this one. */
-static int64_t
-debt_of(const struct bucket_field *field, const struct policy *policy, int64_t now_us,
-	bool *clamped)
+/* Written by a clock that was ahead of this one. A debt run up under a larger burst is not that. */
+static bool
+is_impossible(const struct bucket_field *field, int64_t now_us)
 {
-	if (field == NULL || field->tat_us <= now_us)
-		return 0;
-	double debt = (double)(field->tat_us - now_us);
-
-	if (field->interval_us != policy->interval_us)
-		debt = ceil(debt / (double)field->interval_us * (double)policy->interval_us);
-	/* Compared as it is: what is beyond may be beyond any integer. */
-	if (debt > (double)(policy->capacity_us + CLOCK_SLACK_US)) {
-		*clamped = true;
-		return policy->capacity_us;
-	}
-	return (int64_t)debt;
+	return field->tat_us - now_us > field->capacity_us + CLOCK_SLACK_US;
 }
 
-static bool
-is_violated(const struct policy *policy, int64_t debt_us, uint64_t cost)
+/* What a policy owes, and whether the request must not be added to it. */
+struct debt {
+	int64_t us;
+	bool is_violated;
+};
+
+/* A debt that was run up at another rate is the same number of tokens at this one. */
+static int64_t
+rescale(int64_t owed_us, int64_t from_us, int64_t to_us, int64_t most_us)
 {
-	return cost > policy->burst ||
-		debt_us + (int64_t)cost * policy->interval_us > policy->capacity_us;
+	const double debt = from_us == to_us ? (double)owed_us
+					     : (double)owed_us / (double)from_us * (double)to_us;
+
+	/* Compared as it is: what is beyond may be beyond any integer. */
+	if (debt >= (double)most_us)
+		return most_us;
+	const int64_t whole = (int64_t)debt;
+
+	return (double)whole < debt ? whole + 1 : whole;
+}
+
+/*
+ * Until it is spent on, a debt of another rate goes on to shrink at that one. So if it leaves no
+ * room, the wait is reckoned at the old rate, and the debt is given such that this wait follows.
+ */
+static struct debt
+at_own_rate(const struct policy *policy, uint64_t cost, int64_t owed_us, int64_t interval_us)
+{
+	if (cost > policy->burst)
+		return (struct debt){ rescale(owed_us, interval_us, policy->interval_us,
+					      policy->capacity_us),
+			true };
+	const int64_t room = policy->capacity_us - (int64_t)cost * policy->interval_us;
+	/* The product may be beyond any integer, and then it is far beyond what can be owed. */
+	const double wait = (double)owed_us - (double)(policy->burst - cost) * (double)interval_us;
+
+	if (wait > 0)
+		return (struct debt){ room + (int64_t)wait, true };
+	return (struct debt){ rescale(owed_us, interval_us, policy->interval_us, room), false };
+}
+
+static struct debt
+debt_of(struct bucket *bucket, const struct policy *policy, uint64_t cost, int64_t now_us,
+	bool *clamped)
+{
+	struct bucket_field *field = find_field(bucket, policy->tag);
+
+	if (field == NULL || field->tat_us <= now_us)
+		return at_own_rate(policy, cost, 0, policy->interval_us);
+	/* Stored even if the request is rejected: else it would be so until the clock has come
+	 * that far again. */
+	if (is_impossible(field, now_us)) {
+		*field = (struct bucket_field){ policy->tag, policy->interval_us,
+			policy->capacity_us, now_us + policy->capacity_us };
+		bucket->changed = true;
+		*clamped = true;
+	}
+	return at_own_rate(policy, cost, field->tat_us - now_us, field->interval_us);
 }
 
 void
@@ -73,33 +113,51 @@ outcome_set(struct outcome *outcome, const struct check_item *item, const struct
 			: debt_us + (int64_t)cost * policy->interval_us - policy->capacity_us;
 }
 
+static bool
+has_policy(const struct limit *limit, uint32_t tag)
+{
+	for (unsigned i = 0; i < limit->policy_count; i++) {
+		if (limit->policies[i].tag == tag)
+			return true;
+	}
+	return false;
+}
+
+/* Room there always is: the fields of policies no longer known give way, the first one first. */
+static struct bucket_field *
+new_field(struct bucket *bucket, const struct limit *limit)
+{
+	unsigned i = 0;
+
+	if (bucket->count < BUCKET_FIELDS_MAX)
+		return &bucket->fields[bucket->count++];
+	while (has_policy(limit, bucket->fields[i].tag))
+		i++;
+	memmove(&bucket->fields[i], &bucket->fields[i + 1],
+		(BUCKET_FIELDS_MAX - 1 - i) * sizeof bucket->fields[0]);
+	return &bucket->fields[BUCKET_FIELDS_MAX - 1];
+}
+
 static void
-spend(struct bucket *bucket, const struct policy *policy, int64_t tat_us)
+spend(struct bucket *bucket, const struct limit *limit, const struct policy *policy, int64_t tat_us)
 {
 	struct bucket_field *field = find_field(bucket, policy->tag);
 
-	if (field == NULL) {
-		/* Room there always is: the fields of policies no longer known give way, the first
-		 * one first. */
-		if (bucket->count == BUCKET_FIELDS_MAX) {
-			memmove(bucket->fields, bucket->fields + 1,
-				(BUCKET_FIELDS_MAX - 1) * sizeof bucket->fields[0]);
-			bucket->count--;
-		}
-		field = &bucket->fields[bucket->count++];
-	}
-	*field = (struct bucket_field){ policy->tag, policy->interval_us, tat_us };
+	if (field == NULL)
+		field = new_field(bucket, limit);
+	*field = (struct bucket_field){ policy->tag, policy->interval_us, policy->capacity_us,
+		tat_us };
 	bucket->changed = true;
 }
 
-/* What is full again says nothing, and need not be carried on. */
+/* What is full again says nothing, and what is impossible nothing either. */
 static void
-drop_full(struct bucket *bucket, int64_t now_us)
+drop_worthless(struct bucket *bucket, int64_t now_us)
 {
 	unsigned kept = 0;
 
 	for (unsigned i = 0; i < bucket->count; i++) {
-		if (bucket->fields[i].tat_us > now_us)
+		if (bucket->fields[i].tat_us > now_us && !is_impossible(&bucket->fields[i], now_us))
 			bucket->fields[kept++] = bucket->fields[i];
 	}
 	bucket->count = kept;
@@ -108,43 +166,40 @@ drop_full(struct bucket *bucket, int64_t now_us)
 /* Whether the item's policies all admit; their debts are left in `debts`. */
 static bool
 weigh(const struct check_item *item, struct bucket *bucket, uint64_t cost, int64_t now_us,
-	int64_t *debts, bool *clamped)
+	struct debt *debts, bool *clamped)
 {
 	bool admits = true;
 
 	for (unsigned i = 0; i < item->limit->policy_count; i++) {
-		const struct policy *policy = &item->limit->policies[i];
-
-		debts[i] = debt_of(find_field(bucket, policy->tag), policy, now_us, clamped);
-		admits = admits && !is_violated(policy, debts[i], cost);
+		debts[i] = debt_of(bucket, &item->limit->policies[i], cost, now_us, clamped);
+		admits = admits && !debts[i].is_violated;
 	}
 	return admits;
 }
 
 static void
 settle(const struct check *check, const struct check_item *item, struct bucket *bucket, bool spends,
-	const int64_t *debts, struct decision *decision)
+	const struct debt *debts, struct decision *decision)
 {
-	if (spends)
-		drop_full(bucket, decision->now_us);
+	if (spends || bucket->changed)
+		drop_worthless(bucket, decision->now_us);
 	for (unsigned i = 0; i < item->limit->policy_count; i++) {
 		const struct policy *policy = &item->limit->policies[i];
-		const bool violated = is_violated(policy, debts[i], check->cost);
-		int64_t debt = debts[i];
+		int64_t debt = debts[i].us;
 
 		if (spends) {
 			debt += (int64_t)check->cost * policy->interval_us;
-			spend(bucket, policy, decision->now_us + debt);
+			spend(bucket, item->limit, policy, decision->now_us + debt);
 		}
 		outcome_set(&decision->outcomes[decision->count++], item, policy, debt, check->cost,
-			violated);
+			debts[i].is_violated);
 	}
 }
 
 void
 decide(const struct check *check, struct bucket *buckets, int64_t now_us, struct decision *decision)
 {
-	int64_t debts[CHECK_LIMITS_MAX][LIMIT_POLICIES_MAX];
+	struct debt debts[CHECK_LIMITS_MAX][LIMIT_POLICIES_MAX];
 	bool admits[CHECK_LIMITS_MAX];
 
 	*decision = (struct decision){ .verdict = VERDICT_ADMITTED, .now_us = now_us };

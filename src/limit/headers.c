@@ -16,7 +16,10 @@ shown(const struct decision *decision)
 	for (unsigned i = 0; i < decision->count; i++) {
 		const struct outcome *outcome = &decision->outcomes[i];
 
-		if (longest == NULL || outcome->policy->window_us > longest->policy->window_us)
+		/* What is only counted is nothing that a client must heed. */
+		if (!outcome->shadow &&
+			(longest == NULL ||
+				outcome->policy->window_us > longest->policy->window_us))
 			longest = outcome;
 	}
 	return longest;

@@ -45,9 +45,9 @@ interval_of(uint64_t count, int64_t window_us)
 }
 
 unsigned
-policy_code(const char *name, uint64_t count, int64_t window_us)
+policy_code(const char *name, uint64_t count, int64_t window_us, uint64_t burst)
 {
-	const unsigned code = code_of_count(count);
+	const unsigned code = burst == count ? code_of_count(count) : 0;
 
 	for (unsigned i = 0; i < CODE_WINDOWS && code != 0; i++) {
 		if (window_us == code_windows[i].us && strcmp(name, code_windows[i].name) == 0)
@@ -57,15 +57,16 @@ policy_code(const char *name, uint64_t count, int64_t window_us)
 }
 
 bool
-policy_of_code(unsigned code, uint32_t *tag, int64_t *interval_us)
+policy_of_code(unsigned code, uint32_t *tag, int64_t *interval_us, int64_t *capacity_us)
 {
 	if (code < 1 || code > CODE_WINDOWS * CODES_PER_WINDOW)
 		return false;
 	const unsigned window = (code - 1) / CODES_PER_WINDOW;
+	const uint64_t count = count_of_code((code - 1) % CODES_PER_WINDOW + 1);
 
 	*tag = policy_tag(code_windows[window].name, POLICY_TOKEN_BUCKET);
-	*interval_us = interval_of(
-		count_of_code((code - 1) % CODES_PER_WINDOW + 1), code_windows[window].us);
+	*interval_us = interval_of(count, code_windows[window].us);
+	*capacity_us = (int64_t)count * *interval_us;
 	return true;
 }
 
@@ -90,10 +91,30 @@ policy_init(struct policy *policy, const struct config_policy *config)
 		.window_us = config->rate.window_us,
 		.interval_us = interval_of(config->rate.count, config->rate.window_us),
 		.burst = config->burst,
-		.code = policy_code(config->name, config->rate.count, config->rate.window_us),
+		.code = policy_code(
+			config->name, config->rate.count, config->rate.window_us, config->burst),
 	};
-	(void)snprintf(policy->tag_text, sizeof policy->tag_text, "%08x", policy->tag);
 	policy->capacity_us = (int64_t)policy->burst * policy->interval_us;
+}
+
+static void
+put_signature(struct limit *limit)
+{
+	size_t len = 0;
+
+	if (limit->policy_count == 1 && limit->policies[0].code != 0) {
+		(void)snprintf(
+			limit->signature, sizeof limit->signature, "%u", limit->policies[0].code);
+		return;
+	}
+	for (unsigned i = 0; i < limit->policy_count; i++) {
+		const struct policy *policy = &limit->policies[i];
+		const int n = snprintf(limit->signature + len, sizeof limit->signature - len,
+			"%08x:%lld:%llu%s", policy->tag, (long long)policy->interval_us,
+			(unsigned long long)policy->burst, i + 1 < limit->policy_count ? " " : "=");
+
+		len += (size_t)n;
+	}
 }
 
 /* The configuration refuses what these guard against; here they keep the arithmetic below 2^53
@@ -138,6 +159,7 @@ limit_init(struct limit *limit, const struct config_limit *config, struct diagno
 		}
 		limit->policy_count++;
 	}
+	put_signature(limit);
 	for (unsigned i = 0; i < LIMIT_RESULTS; i++)
 		limit->results[i] = counter_find(COUNT_DECISIONS,
 			(const struct slice[]){

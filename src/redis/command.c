@@ -73,20 +73,37 @@ add_script(struct args *args, bool whole, unsigned keys)
 	add_number(args, keys);
 }
 
+/* What the request costs, in the policy's time; more than any bucket holds if it costs more than a
+ * burst. */
+static int64_t
+need_of(const struct policy *policy, uint64_t cost)
+{
+	return cost <= policy->burst ? (int64_t)cost * policy->interval_us
+				     : policy->capacity_us + 1;
+}
+
 static void
-add_item(struct args *args, const struct check_item *item)
+add_item(struct args *args, const struct check *check, const struct check_item *item)
 {
 	const struct limit *limit = item->limit;
+	const int64_t count = limit->policy_count;
 
-	add_number(
-		args, item->shadow ? -(int64_t)limit->policy_count : (int64_t)limit->policy_count);
-	if (limit->policy_count == 1)
-		add_number(args, limit->policies[0].code);
+	if (check->count != 1 || count != 1 || item->shadow)
+		add_number(args, item->shadow ? -count : count);
+	add_text(args, limit->signature);
 	for (unsigned i = 0; i < limit->policy_count; i++) {
-		add(args, limit->policies[i].tag_text, sizeof limit->policies[i].tag_text - 1);
-		add_number(args, limit->policies[i].interval_us);
+		add_number(args, need_of(&limit->policies[i], check->cost));
 		add_number(args, limit->policies[i].capacity_us);
 	}
+}
+
+/* When it expires, on Redis's clock; the clock itself, negative, if the check brings its own. */
+static int64_t
+expires_of(const struct redis *redis, const struct check *check)
+{
+	if (check->now_us != 0)
+		return -check->now_us;
+	return redis->has_offset ? check->deadline_us + redis->offset_us : 0;
 }
 
 static void
@@ -97,16 +114,9 @@ add_check(struct args *args, const struct redis *redis, const struct call *call)
 	add_script(args, call->is_whole, check->count);
 	for (unsigned i = 0; i < check->count; i++)
 		add_key(args, i, redis->settings.prefix, check->items[i].key);
-	if (check->now_us != 0)
-		add_number(args, check->now_us);
-	else
-		add_text(args, "");
-	add_number(args,
-		redis->has_offset && check->now_us == 0 ? check->deadline_us + redis->offset_us
-							: 0);
-	add_number(args, (int64_t)check->cost);
+	add_number(args, expires_of(redis, check));
 	for (unsigned i = 0; i < check->count; i++)
-		add_item(args, &check->items[i]);
+		add_item(args, check, &check->items[i]);
 }
 
 /* A check on a key of its own that does all that a client's does: it reads, writes and sets an
@@ -116,12 +126,8 @@ add_probe(struct args *args, const struct redis *redis, const struct call *call)
 {
 	add_script(args, call->is_whole, 1);
 	add_key(args, 0, redis->settings.prefix, SLICE("probe"));
-	add_text(args, "");
 	add_number(args, 0);
-	add_number(args, 1);
-	add_number(args, 1);
-	add_number(args, 0);
-	add_text(args, "00000000");
+	add_text(args, "1");
 	add_number(args, 1);
 	add_number(args, US_PER_S);
 }
