@@ -42,7 +42,8 @@ if #ARGV == 4 then
 	local debt = 0
 	if value then
 		local length = #signature
-		debt = #value == length + 16 and string.sub(value, 1, length) == signature and string.sub(value, -16) - now
+		local tat = #value == length + 16 and string.sub(value, 1, length) == signature and tonumber(string.sub(value, -16))
+		debt = tat and tat - now
 	end
 	if debt and debt <= capacity then
 		if debt < 0 then
@@ -140,7 +141,8 @@ for k = 1, #KEYS do
 	local value = redis.call('GET', KEYS[k])
 	local from, policies
 	if value then
-		if #value == #signature + 17 * n - 1 and string.sub(value, 1, #signature) == signature then
+		if #value == #signature + 17 * n - 1 and string.sub(value, 1, #signature) == signature
+			and not string.find(value, '[^%d,]', #signature + 1) then
 			from = #signature + 1
 		else
 			plan.fields, policies = fields_of(value), policies_of(signature)
@@ -151,7 +153,7 @@ for k = 1, #KEYS do
 		local need, capacity = ARGV[at] + 0, ARGV[at + 1] + 0
 		local owed, violated, most, field = 0
 		if from then
-			owed, most = string.sub(value, from, from + 15) - now, capacity
+			owed, most = (tonumber(string.sub(value, from, from + 15)) or 0) - now, capacity
 			from = from + 17
 		elseif policies then
 			field = plan.fields[policies[p][1]]

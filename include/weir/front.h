@@ -93,7 +93,8 @@ void front_set_owner(struct front_request *request, void *owner);
 void *front_owner(const struct front_request *request);
 
 /* Pieces of the body may come from now on; front_hold_body stops them until the next
- * front_want_body. */
+ * front_want_body. The end of a body that is there already is told from within: by body_end, or by
+ * `gone` if the body is shorter than CONTENT_LENGTH says. */
 void front_want_body(struct front_request *request);
 void front_hold_body(struct front_request *request);
 

@@ -16,6 +16,8 @@
 struct loop;
 
 struct loop *loop_new(struct err *err) WEIR_MUST_CHECK;
+
+/* After all that is on it has been freed. NULL is let pass. */
 void loop_free(struct loop *loop);
 
 /* Until loop_stop, which may be called from within. */

@@ -15,8 +15,9 @@ enum { MEMORY_SIZE_MIN = 1024 * 1024, MEMORY_AREA_SIZE = 1024 };
 
 /*
  * Opens the file or makes it, `size` bytes large. It must be a regular file of our own user that no
- * other may write. A file of another version of weir is replaced; one of another size is used as it
- * is, and *size says how large that is. All processes that name the file share it.
+ * other may write. A file of another version of weir is replaced, and nothing else; one of another
+ * size is used as it is, and *size says how large that is. All processes that name the file share
+ * it.
  */
 struct memory *memory_open(const char *path, uint64_t *size, struct err *err) WEIR_MUST_CHECK;
 
@@ -29,7 +30,8 @@ void memory_close(struct memory *memory);
  */
 struct store *memory_store(struct memory *memory);
 
-/* MEMORY_AREA_SIZE bytes, shared like the rest, zero when the file is new: for the breaker. */
+/* MEMORY_AREA_SIZE bytes, shared like the rest, zero when the file is new and after a start of the
+ * system: for the breaker. */
 void *memory_area(struct memory *memory);
 
 #endif

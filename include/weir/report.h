@@ -28,6 +28,9 @@ struct report_rejection {
 /* From any thread. */
 void report_rejected(struct report *report, const struct report_rejection *rejection);
 
+/* Lines that the file of rejections did not take, since the last call. */
+uint64_t report_take_dropped(struct report *report);
+
 /* A gauge that is read when the page is made. From the main thread, before serving. */
 typedef int64_t report_gauge_fn(void *context);
 int report_add_gauge(struct report *report, const char *name, const char *help,

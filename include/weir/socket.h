@@ -11,7 +11,8 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 
-/* 0 if the address needs no look-up: a unix path or a numeric host. -1 otherwise. */
+/* 0 if the address needs no look-up: a unix path or a numeric host. -1 otherwise; *out and *len are
+ * then as before. */
 int socket_address(const struct address *address, struct sockaddr_storage *out,
 	socklen_t *len) WEIR_MUST_CHECK;
 

@@ -95,8 +95,8 @@ void stream_resume(struct stream *stream);
 bool stream_is_paused(const struct stream *stream);
 
 /*
- * While it is paused, also notice that the peer has gone (EPOLLRDHUP): `failed` with EPIPE. For
- * peers that never close one side only.
+ * Also notice that the peer has gone while it is paused, or behind `eof`: `failed` with EPIPE. A
+ * TCP peer that has closed its sending side counts as gone.
  */
 void stream_watch_close(struct stream *stream);
 

@@ -27,7 +27,7 @@ int parse_duration(struct slice text, int64_t *out_us, struct err *err) WEIR_MUS
 int parse_size(struct slice text, uint64_t *out_bytes, struct err *err) WEIR_MUST_CHECK;
 
 struct rate {
-	uint64_t count; /* 1 to 10^15 */
+	uint64_t count; /* 1 to 10^15 - 1 */
 	int64_t window_us; /* 1ms to 100 years */
 	char window[24]; /* as a policy's default name: "1s", "10m"; a bare unit gets its 1 */
 };

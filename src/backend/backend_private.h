@@ -1,9 +1,9 @@
 /*
  * Pools, their servers and their exchanges. Private to the room.
  *
- *     WAITING (look-up; backlog full) --> CONNECTING --> ASKED (head not there) --> ANSWERING -->
- * gone ^                                    |
- *        '------- another server -------------'
+ *     WAITING (look-up; backlog full) --> CONNECTING --> ASKED --head--> ANSWERING --> gone
+ *        ^                                    |
+ *        '---------- another server ----------'
  */
 #ifndef WEIR_BACKEND_PRIVATE_H
 #define WEIR_BACKEND_PRIVATE_H

@@ -399,19 +399,24 @@ on_input(void *context, struct slice data)
 	}
 }
 
-/* Without END_REQUEST the answer is complete only if it can be known to be. */
+/* Without END_REQUEST the answer is complete only if it can be known to be. An application that
+ * does not read all of the request resets the connection when it closes. */
 static void
-on_eof(void *context)
+connection_ended(struct exchange *exchange, const char *why)
 {
-	struct exchange *exchange = context;
 	const bool has_all = exchange->content_length >= 0 &&
 		exchange->content_seen >= (uint64_t)exchange->content_length;
 
 	if (exchange->state == EXCHANGE_ANSWERING && (exchange->stdout_ended || has_all))
 		exchange_finish(exchange, EXCHANGE_COMPLETE, 0, "%s", "");
 	else
-		broke_off(exchange, EXCHANGE_CLOSED,
-			"it closed the connection before the answer was complete");
+		broke_off(exchange, EXCHANGE_CLOSED, why);
+}
+
+static void
+on_eof(void *context)
+{
+	connection_ended(context, "it closed the connection before the answer was complete");
 }
 
 static void
@@ -431,7 +436,7 @@ on_failed(void *context, int error)
 	if (exchange->state == EXCHANGE_CONNECTING)
 		exchange_connect_failed(exchange, EXCHANGE_REFUSED, strerror(error));
 	else
-		broke_off(exchange, EXCHANGE_CLOSED, strerror(error));
+		connection_ended(exchange, strerror(error));
 }
 
 static void

@@ -1,9 +1,11 @@
 /* weir COMMAND [ARGUMENT...]: finds the command and runs it. */
 #include "command.h"
 
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct command commands[] = {
 	{ "serve", "[--config FILE]", "serve FastCGI requests", command_serve },
@@ -43,9 +45,27 @@ usage_error(const char *command, const char *format, ...)
 	return EXIT_USAGE;
 }
 
+/* A web server may start us with descriptor 0 alone (FastCGI 1.0 section 2.2), and others with
+ * less. What we open must not become standard output or standard error. */
+static int
+open_standard_descriptors(void)
+{
+	int fd;
+
+	do {
+		fd = open("/dev/null", O_RDWR);
+	} while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd < 0)
+		return -1;
+	(void)close(fd);
+	return 0;
+}
+
 int
 main(int argc, char **argv)
 {
+	if (open_standard_descriptors() != 0)
+		return EXIT_FAILED;
 	if (argc < 2) {
 		print_help(stderr);
 		return EXIT_USAGE;

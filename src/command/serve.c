@@ -242,6 +242,7 @@ drain(struct serve *serve, int signo)
 	log_info("Stopping: no new requests; those under way may end.", LOG_INT("signal", signo));
 	for (unsigned i = 0; i < serve->worker_count; i++)
 		worker_stop(serve->workers[i]);
+	sockets_refuse(&serve->sockets);
 	timer_set(serve->drain, clock_monotonic_us() + serve->current->config->drain_us);
 }
 
@@ -260,7 +261,8 @@ static void
 on_tick(void *context)
 {
 	struct serve *serve = context;
-	const uint64_t dropped = log_sink_take_dropped(serve->log);
+	const uint64_t dropped =
+		log_sink_take_dropped(serve->log) + report_take_dropped(serve->report);
 
 	if (dropped > 0)
 		counter_add(COUNT_LOG_DROPPED, (int64_t)dropped);

@@ -110,6 +110,15 @@ sockets_open(struct sockets *sockets, const struct config *config, struct err *e
 }
 
 void
+sockets_refuse(const struct sockets *sockets)
+{
+	if (sockets->is_inherited)
+		return;
+	for (unsigned i = 0; i < sockets->count; i++)
+		(void)shutdown(sockets->fds[i], SHUT_RDWR);
+}
+
+void
 sockets_close(struct sockets *sockets, const struct config *config)
 {
 	for (unsigned i = 0; i < sockets->count; i++) {

@@ -22,6 +22,10 @@ struct sockets {
 int
 sockets_open(struct sockets *sockets, const struct config *config, struct err *err) WEIR_MUST_CHECK;
 
+/* Those that we made refuse connections from now on, so that a web server turns to another host at
+ * once. Inherited ones serve others too. */
+void sockets_refuse(const struct sockets *sockets);
+
 /* Closes them, and removes the files of those that we made. */
 void sockets_close(struct sockets *sockets, const struct config *config);
 

@@ -2,10 +2,11 @@
  * What the web server gets: the handler's side of a request, and the answers that the front makes
  * itself.
  *
- * How an answer ends decides whether it arrives. With the body read and the connection kept,
- * END_REQUEST is all. Otherwise our side is shut down behind END_REQUEST and theirs is read to its
- * end: nginx without keep_conn waits for the shutdown, and Apache takes a close with unread bytes
- * for an error (500, 503).
+ * How an answer ends decides whether it arrives. A kept connection stays open behind END_REQUEST,
+ * and what comes of the body is read and forgotten: Apache sends all of it, and then its next
+ * request. Otherwise our side is shut down behind END_REQUEST and theirs is read to its end: nginx
+ * without keep_conn waits for the shutdown, and Apache takes a close with unread bytes for an error
+ * (500, 503).
  */
 #include "conn.h"
 
@@ -13,10 +14,7 @@
 
 #include <stdio.h>
 
-enum {
-	ERROR_TEXT_MAX = 65536,
-	SKIP_MAX = 65536, /* a rest of a body that is worth keeping the connection for */
-};
+enum { ERROR_TEXT_MAX = 65536 };
 
 enum front_role
 front_role_of(const struct front_request *request)
@@ -61,8 +59,7 @@ front_want_body(struct front_request *request)
 
 	request->body_wanted = true;
 	if (request->body_ended && !request->body_end_told) {
-		request->body_end_told = true;
-		conn->front->handler->body_end(request);
+		conn_tell_body_end(conn);
 		return;
 	}
 	if (request->body_ended)
@@ -123,15 +120,6 @@ front_is_full(const struct front_request *request)
 	return stream_is_full(conn_of(request)->stream);
 }
 
-/* Whether the rest of the body is known to be on its way, so that the web server will not be
- * stopped in the middle. */
-static bool
-is_worth_skipping(const struct front_request *request)
-{
-	return request->body_length != UINT64_MAX && request->body_length >= request->body_seen &&
-		request->body_length - request->body_seen <= SKIP_MAX;
-}
-
 void
 front_end(struct front_request *request, uint32_t app_status)
 {
@@ -149,7 +137,7 @@ front_end(struct front_request *request, uint32_t app_status)
 	request->owner = NULL;
 	if (request->keep && request->body_ended)
 		conn_go(conn, CONN_IDLE);
-	else if (request->keep && is_worth_skipping(request))
+	else if (request->keep)
 		conn_go(conn, CONN_SKIP);
 	else
 		conn_go(conn, CONN_LINGER);

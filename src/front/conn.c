@@ -21,7 +21,7 @@ enum {
 
 /* A refused upload is read on for so long that the web server has read the answer: it may send all
  * of it first. */
-static const uint64_t linger_max = UINT64_C(4) << 30;
+static const uint64_t discard_max = UINT64_C(4) << 30;
 
 static void on_input(void *context, struct slice data);
 static void on_eof(void *context);
@@ -131,14 +131,31 @@ conn_set_body_deadline(struct front_conn *conn)
 			: 0);
 }
 
+/* A body that ends before its CONTENT_LENGTH is what a client leaves that has gone; an application
+ * would wait for the rest (php-fpm does). */
+void
+conn_tell_body_end(struct front_conn *conn)
+{
+	struct front_request *request = &conn->request;
+
+	request->body_end_told = true;
+	if (request->body_length == UINT64_MAX || request->body_seen == request->body_length) {
+		conn->front->handler->body_end(request);
+		return;
+	}
+	conn_lose_request(conn, FRONT_GONE_PEER);
+	front_end(request, 1);
+}
+
 static void
 go_linger(struct front_conn *conn)
 {
 	const int64_t now = loop_now_us(conn->front->loop);
 
+	front_move(conn, &conn->front->active);
 	request_release(conn);
 	conn->discarded = 0;
-	conn->linger_until_us = now + LINGER_ALL_US;
+	conn->discard_until_us = now + LINGER_ALL_US;
 	buf_release(&conn->held);
 	stream_finish(conn->stream);
 	stream_set_deadline(conn->stream, now + LINGER_IDLE_US);
@@ -172,7 +189,6 @@ conn_go(struct front_conn *conn, enum conn_state state)
 		go_idle(conn);
 		break;
 	case CONN_HEAD:
-		conn->was_used = true;
 		front_move(conn, &front->active);
 		stream_set_deadline(conn->stream, now + front->settings.head_timeout_us);
 		break;
@@ -181,6 +197,7 @@ conn_go(struct front_conn *conn, enum conn_state state)
 		break;
 	case CONN_SKIP:
 		conn->discarded = 0;
+		conn->discard_until_us = now + LINGER_ALL_US;
 		stream_set_deadline(conn->stream, now + LINGER_IDLE_US);
 		stream_resume(conn->stream);
 		if (conn->held.len > 0)
@@ -190,6 +207,18 @@ conn_go(struct front_conn *conn, enum conn_state state)
 		go_linger(conn);
 		break;
 	}
+}
+
+bool
+conn_discard(struct front_conn *conn, size_t len)
+{
+	const int64_t now = loop_now_us(conn->front->loop);
+	const int64_t idle = now + LINGER_IDLE_US;
+
+	conn->discarded += len;
+	stream_set_deadline(
+		conn->stream, idle < conn->discard_until_us ? idle : conn->discard_until_us);
+	return conn->discarded <= discard_max && now < conn->discard_until_us;
 }
 
 void
@@ -208,17 +237,10 @@ on_input(void *context, struct slice data)
 {
 	struct front_conn *conn = context;
 
-	if (conn->state == CONN_LINGER) {
-		const int64_t idle = loop_now_us(conn->front->loop) + LINGER_IDLE_US;
-
-		conn->discarded += data.len;
-		stream_set_deadline(
-			conn->stream, idle < conn->linger_until_us ? idle : conn->linger_until_us);
-		if (conn->discarded > linger_max)
-			conn_close(conn);
-		return;
-	}
-	(void)conn_take(conn, data);
+	if (conn->state != CONN_LINGER)
+		(void)conn_take(conn, data);
+	else if (!conn_discard(conn, data.len))
+		conn_close(conn);
 }
 
 /* The web server has ended: as a rule it has given up, but who only shuts its side still waits for
@@ -288,6 +310,12 @@ on_expired(void *context)
 				conn, 408, "Request Timeout", "the request's body stopped coming");
 		break;
 	case CONN_SKIP:
+		/* The rest of the body is not sent, or for ever. */
+		if (loop_now_us(conn->front->loop) < conn->discard_until_us)
+			conn_go(conn, CONN_IDLE);
+		else
+			conn_go(conn, CONN_LINGER);
+		break;
 	case CONN_LINGER:
 		conn_close(conn);
 		break;

@@ -1,11 +1,12 @@
 /*
  * One connection from a web server and the request on it. Private to the room.
  *
- *     IDLE --BEGIN--> HEAD --empty PARAMS--> BUSY --front_end--> IDLE      kept, body read to its
- * end |                      |----------------> SKIP      kept, the rest of a small body is skipped
- * -> IDLE |                      '----------------> LINGER    all others: our side shut, theirs
- * read to its end
- *                      '--------------------------------------> LINGER    the head was refused
+ *     IDLE --BEGIN--> HEAD --empty PARAMS--> BUSY --front_end--> IDLE, SKIP or LINGER
+ *                      '----refused----> LINGER
+ *
+ *     IDLE    kept, the body read to its end
+ *     SKIP    kept, the rest of the body is read on; then IDLE, at the next BEGIN at the latest
+ *     LINGER  all others: our side shut, theirs read to its end
  *
  * conn_go is the one function that changes the state.
  */
@@ -66,10 +67,9 @@ struct front_conn {
 	struct deferred take_held;
 	bool pipelined; /* the reader stands in the BEGIN_REQUEST that follows the current request
 			 */
-	bool was_used; /* a request has come: the deadline for the first is off */
 	bool peer_ended;
 	uint64_t discarded; /* bytes, in SKIP and LINGER */
-	int64_t linger_until_us;
+	int64_t discard_until_us;
 };
 
 struct front {
@@ -106,8 +106,14 @@ void conn_close(struct front_conn *conn);
 
 void conn_go(struct front_conn *conn, enum conn_state state);
 
+/* In SKIP and LINGER: `len` bytes were read and forgotten. False: it is enough. */
+bool conn_discard(struct front_conn *conn, size_t len);
+
 /* The request's owner is told that nobody waits for it any more. */
 void conn_lose_request(struct front_conn *conn, enum front_gone why);
+
+/* The end of the body that has come is told, once it is wanted. */
+void conn_tell_body_end(struct front_conn *conn);
 
 /* The body's deadline, set anew or taken away as the request stands. */
 void conn_set_body_deadline(struct front_conn *conn);
@@ -136,8 +142,9 @@ enum head_result { HEAD_SOUND, HEAD_BAD, HEAD_TOO_LARGE };
 enum head_result head_parse(struct head_parser *parser, struct front_request *request,
 	uint64_t max_params, struct err *err) WEIR_MUST_CHECK;
 
-/* CONTENT_LENGTH; UINT64_MAX if there is none or it is no number. */
-uint64_t head_content_length(const struct front_request *request);
+/* CONTENT_LENGTH; UINT64_MAX if there is none. -1: err says why it cannot be. */
+int head_content_length(
+	const struct front_request *request, uint64_t *length, struct err *err) WEIR_MUST_CHECK;
 
 /* Whether mod_fcgid started this process and sent the request. */
 bool head_is_from_mod_fcgid(const struct front_request *request);

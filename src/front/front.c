@@ -111,12 +111,22 @@ is_crowded(const struct front *front)
 	return front->idle.count + front->active.count >= front->settings.max_connections;
 }
 
+/* An idle connection goes, but not before its last answer has left. */
+static void
+dismiss(struct front_conn *conn)
+{
+	if (stream_queued(conn->stream) > 0)
+		conn_go(conn, CONN_LINGER);
+	else
+		conn_close(conn);
+}
+
 static void
 make_room(struct front *front)
 {
 	if (is_crowded(front) && front->idle.first != NULL) {
 		counter_add(COUNT_CONNECTIONS_EVICTED, 1);
-		conn_close(front->idle.first);
+		dismiss(front->idle.first);
 	}
 }
 
@@ -188,7 +198,7 @@ front_stop(struct front *front, deferred_fn *empty, void *context)
 	front->empty.context = context;
 	drop_listeners(front);
 	while (front->idle.first != NULL)
-		conn_close(front->idle.first);
+		dismiss(front->idle.first);
 	if (front->active.first == NULL)
 		loop_defer(front->loop, &front->empty);
 }
@@ -204,7 +214,8 @@ front_cut_all(struct front *front)
 	while (front->active.first != NULL) {
 		struct front_conn *conn = front->active.first;
 
-		cut += conn->state == CONN_BUSY ? 1 : 0;
+		/* An answer that has not left is cut too. */
+		cut += conn->state == CONN_BUSY || stream_queued(conn->stream) > 0 ? 1 : 0;
 		conn_lose_request(conn, FRONT_GONE_CUT);
 		conn_close(conn);
 	}

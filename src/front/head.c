@@ -260,14 +260,25 @@ env_value(const struct front_request *request, struct slice name)
 	return value;
 }
 
-uint64_t
-head_content_length(const struct front_request *request)
+int
+head_content_length(const struct front_request *request, uint64_t *length, struct err *err)
 {
-	uint64_t length;
+	*length = UINT64_MAX;
+	for (size_t i = 0; request->env[i] != NULL; i++) {
+		const struct slice entry = slice_of(request->env[i]),
+				   name = SLICE("CONTENT_LENGTH=");
+		uint64_t one;
 
-	if (parse_uint(env_value(request, SLICE("CONTENT_LENGTH")), INT64_MAX, &length) != 0)
-		return UINT64_MAX;
-	return length;
+		/* Empty: nginx's way to say that there is none. */
+		if (!slice_has_prefix(entry, name) || entry.len == name.len)
+			continue;
+		if (parse_uint(slice_skip(entry, name.len), INT64_MAX, &one) != 0)
+			return err_set(err, "CONTENT_LENGTH is no number");
+		if (*length != UINT64_MAX && *length != one)
+			return err_set(err, "CONTENT_LENGTH comes twice, with different values");
+		*length = one;
+	}
+	return 0;
 }
 
 /* It hands its processes the socket as descriptor 0; Apache's other modules connect. */

@@ -11,9 +11,6 @@
 
 #include "weir/log.h"
 
-/* A body that is longer than it said it would be is not skipped for ever. */
-enum { SKIPPED_MAX = 256 * 1024 };
-
 /* The connection is closed: what comes is no FastCGI, or contradicts itself. */
 static bool
 give_up(struct front_conn *conn, enum front_fault fault, const char *why)
@@ -45,6 +42,8 @@ on_begin_head(struct front_conn *conn)
 	conn->begin_len = 0;
 	if (conn->state == CONN_BUSY && conn->request.body_ended)
 		conn->pipelined = true;
+	else if (conn->state == CONN_SKIP)
+		conn_go(conn, CONN_IDLE);
 	else if (is_current(conn, record->id))
 		return give_up(conn, FAULT_ORDER, "BEGIN_REQUEST for a request that is going on");
 	return true;
@@ -84,16 +83,22 @@ static void
 on_stdin(struct front_conn *conn, struct slice content)
 {
 	if (conn->state == CONN_SKIP) {
-		conn->discarded += content.len;
-		if (conn->discarded > SKIPPED_MAX)
+		const bool is_longer_than_said =
+			content.len > conn->request.body_length - conn->request.body_seen;
+
+		conn->request.body_seen += content.len;
+		if (!conn_discard(conn, content.len) || is_longer_than_said)
 			conn_go(conn, CONN_LINGER);
 		return;
 	}
 	if (conn->request.role == FRONT_AUTHORIZER || conn->request.body_ended)
 		return;
+	/* What is beyond CONTENT_LENGTH is no part of the body (RFC 3875 section 4.2). */
+	content = slice_first(content, conn->request.body_length - conn->request.body_seen);
 	conn->request.body_seen += content.len;
 	conn_set_body_deadline(conn);
-	conn->front->handler->body(&conn->request, content);
+	if (content.len > 0)
+		conn->front->handler->body(&conn->request, content);
 }
 
 static bool
@@ -156,7 +161,14 @@ head_complete(struct front_conn *conn)
 	struct front *front = conn->front;
 	struct err err;
 
-	switch (head_parse(front->parser, request, front->settings.max_params, &err)) {
+	enum head_result result =
+		head_parse(front->parser, request, front->settings.max_params, &err);
+
+	/* An authorizer has no body (6.3), whatever its CONTENT_LENGTH says. */
+	if (result == HEAD_SOUND && request->role == FRONT_RESPONDER &&
+		head_content_length(request, &request->body_length, &err) != 0)
+		result = HEAD_BAD;
+	switch (result) {
 	case HEAD_SOUND:
 		break;
 	case HEAD_BAD:
@@ -168,8 +180,7 @@ head_complete(struct front_conn *conn)
 		conn_refuse(conn, 431, "Request Header Fields Too Large", err.text);
 		return;
 	}
-	request->body_length = head_content_length(request);
-	/* An authorizer has no body (6.3); most web servers send not even its end. */
+	/* Most web servers send not even its end. */
 	request->body_ended = request->role == FRONT_AUTHORIZER;
 	conn_go(conn, CONN_BUSY);
 	front->handler->request(front->context, request, conn->listener);
@@ -188,17 +199,17 @@ body_complete(struct front_conn *conn)
 		return;
 	request->body_ended = true;
 	conn_set_body_deadline(conn);
-	if (request->body_wanted) {
-		request->body_end_told = true;
-		conn->front->handler->body_end(request);
-	}
+	if (request->body_wanted)
+		conn_tell_body_end(conn);
 }
 
-/* FCGI_ABORT_REQUEST (5.4): answered with END_REQUEST; the connection goes on if it is kept. */
+/* FCGI_ABORT_REQUEST (5.4): answered with END_REQUEST; the connection goes on if it is kept.
+ * Nothing more of the body will come. */
 static void
 abort_request(struct front_conn *conn)
 {
 	conn_lose_request(conn, FRONT_GONE_PEER);
+	conn->request.body_ended = true;
 	front_end(&conn->request, 1);
 }
 
@@ -217,7 +228,7 @@ on_record_end(struct front_conn *conn)
 		head_complete(conn);
 	else if (record.type == FCGI_STDIN && record.len == 0)
 		body_complete(conn);
-	else if (record.type == FCGI_ABORT_REQUEST && conn->state == CONN_BUSY)
+	else if (record.type == FCGI_ABORT_REQUEST && conn->state != CONN_SKIP)
 		abort_request(conn);
 }
 

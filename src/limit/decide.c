@@ -150,15 +150,25 @@ spend(struct bucket *bucket, const struct limit *limit, const struct policy *pol
 	bucket->changed = true;
 }
 
-/* What is full again says nothing, and what is impossible nothing either. */
+static bool
+is_worthless(const struct bucket_field *field, int64_t now_us)
+{
+	return field->tat_us <= now_us || is_impossible(field, now_us);
+}
+
+/* What is full again says nothing, and what is impossible nothing either. What will be spent on
+ * keeps its place, so that a process that dies while it stores the bucket leaves no muddle. */
 static void
-drop_worthless(struct bucket *bucket, int64_t now_us)
+drop_worthless(struct bucket *bucket, const struct limit *spent, int64_t now_us)
 {
 	unsigned kept = 0;
 
 	for (unsigned i = 0; i < bucket->count; i++) {
-		if (bucket->fields[i].tat_us > now_us && !is_impossible(&bucket->fields[i], now_us))
-			bucket->fields[kept++] = bucket->fields[i];
+		const struct bucket_field *field = &bucket->fields[i];
+
+		if (!is_worthless(field, now_us) ||
+			(spent != NULL && has_policy(spent, field->tag)))
+			bucket->fields[kept++] = *field;
 	}
 	bucket->count = kept;
 }
@@ -182,7 +192,7 @@ settle(const struct check *check, const struct check_item *item, struct bucket *
 	const struct debt *debts, struct decision *decision)
 {
 	if (spends || bucket->changed)
-		drop_worthless(bucket, decision->now_us);
+		drop_worthless(bucket, spends ? item->limit : NULL, decision->now_us);
 	for (unsigned i = 0; i < item->limit->policy_count; i++) {
 		const struct policy *policy = &item->limit->policies[i];
 		int64_t debt = debts[i].us;

@@ -5,6 +5,7 @@
 
 #include <event2/buffer.h>
 #include <event2/http.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -19,15 +20,21 @@ struct http_server {
 static void
 send_answer(struct evhttp_request *request, const struct http_answer *answer)
 {
-	struct evbuffer *body = evbuffer_new();
+	/* libevent would send a body behind HEAD too, which the client takes for the next answer.
+	 */
+	const bool is_head = evhttp_request_get_command(request) == EVHTTP_REQ_HEAD;
 	const struct slice bytes = buf_slice(&answer->body);
+	struct evbuffer *body = evbuffer_new();
+	char length[24];
 
-	if (body == NULL || evbuffer_add(body, bytes.ptr, bytes.len) != 0) {
+	(void)snprintf(length, sizeof length, "%zu", bytes.len);
+	if (body == NULL || (!is_head && evbuffer_add(body, bytes.ptr, bytes.len) != 0)) {
 		evhttp_send_error(request, HTTP_INTERNAL, NULL);
 	} else {
 		struct evkeyvalq *headers = evhttp_request_get_output_headers(request);
 
 		(void)evhttp_add_header(headers, "Content-Type", answer->content_type);
+		(void)evhttp_add_header(headers, "Content-Length", length);
 		(void)evhttp_add_header(headers, "Cache-Control", "no-store");
 		evhttp_send_reply(request, answer->status, NULL, body);
 	}

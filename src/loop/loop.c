@@ -2,13 +2,11 @@
  * The loop over libevent. A turn is one event_base_loop(EVLOOP_ONCE); the work that was put off
  * runs between two of them, so that what a turn has gathered (checks for Redis, answers for one web
  * server) leaves in one write.
- *
- * Timers are lazy: moving one later only notes the time, and the timer that wakes too early goes
- * back to sleep. Most timers are deadlines that are moved with every byte and never reached.
  */
 #include "loop_private.h"
 
 #include "weir/clock.h"
+#include "weir/log.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -38,6 +36,7 @@ struct loop {
 	int64_t now_us; /* 0: not read in this turn */
 	struct deferred *deferred, **deferred_end;
 	char *scratch;
+	struct hangups *hangups;
 	struct loop_signal signals[SIGNALS_MAX];
 	unsigned signal_count;
 
@@ -45,15 +44,6 @@ struct loop {
 	struct event *inbox_event;
 	pthread_mutex_t inbox_lock;
 	struct posted *inbox, **inbox_end;
-};
-
-struct timer {
-	struct loop *loop;
-	struct event *event;
-	timer_fn *fire;
-	void *context;
-	int64_t due_us; /* 0: not set */
-	int64_t armed_us; /* when the event will wake; 0: it will not */
 };
 
 struct event_base *
@@ -66,6 +56,12 @@ char *
 loop_scratch(struct loop *loop)
 {
 	return loop->scratch;
+}
+
+struct hangups *
+loop_hangups(struct loop *loop)
+{
+	return loop->hangups;
 }
 
 struct timeval
@@ -140,11 +136,26 @@ open_inbox(struct loop *loop, struct err *err)
 	return 0;
 }
 
+/* libevent would write to standard error itself, and wait for whoever reads it. */
+static void
+pass_on_log(int severity, const char *text)
+{
+	static const enum log_level levels[] = { [EVENT_LOG_DEBUG] = LOG_LEVEL_DEBUG,
+		[EVENT_LOG_MSG] = LOG_LEVEL_INFO,
+		[EVENT_LOG_WARN] = LOG_LEVEL_WARN,
+		[EVENT_LOG_ERR] = LOG_LEVEL_ERROR };
+
+	if (severity >= EVENT_LOG_DEBUG && severity <= EVENT_LOG_ERR)
+		log_fields(levels[severity], "The event library has something to say.",
+			LOG_TEXT("text", text), (struct log_field){ 0 });
+}
+
 static struct event_base *
 base_new(void)
 {
 	struct event_config *config = event_config_new();
 
+	event_set_log_callback(pass_on_log);
 	if (config == NULL)
 		return NULL;
 	/* One thread a base: no locks. The changelist saves epoll_ctl calls for events that come
@@ -172,7 +183,9 @@ loop_new(struct err *err)
 	(void)pthread_mutex_init(&loop->inbox_lock, NULL);
 	loop->scratch = malloc(LOOP_SCRATCH_SIZE);
 	loop->base = base_new();
-	if (loop->scratch == NULL || loop->base == NULL) {
+	if (loop->base != NULL)
+		loop->hangups = hangups_new(loop->base, stream_hung_up);
+	if (loop->scratch == NULL || loop->hangups == NULL) {
 		(void)err_set(err, "the event loop cannot be made");
 		loop_free(loop);
 		return NULL;
@@ -182,30 +195,6 @@ loop_new(struct err *err)
 		return NULL;
 	}
 	return loop;
-}
-
-void
-loop_free(struct loop *loop)
-{
-	if (loop == NULL)
-		return;
-	for (unsigned i = 0; i < loop->signal_count; i++)
-		event_free(loop->signals[i].event);
-	if (loop->inbox_event != NULL)
-		event_free(loop->inbox_event);
-	if (loop->inbox_fd >= 0)
-		(void)close(loop->inbox_fd);
-	while (loop->inbox != NULL) {
-		struct posted *posted = loop->inbox;
-
-		loop->inbox = posted->next;
-		free(posted);
-	}
-	if (loop->base != NULL)
-		event_base_free(loop->base);
-	(void)pthread_mutex_destroy(&loop->inbox_lock);
-	free(loop->scratch);
-	free(loop);
 }
 
 static void
@@ -219,10 +208,47 @@ run_deferred(struct loop *loop)
 	}
 }
 
+/* Look-ups that were cancelled are still to be answered, and then give their memory back. */
+static void
+end_look_ups(struct loop *loop)
+{
+	if (loop->base == NULL)
+		return;
+	(void)event_base_loop(loop->base, EVLOOP_ONCE | EVLOOP_NONBLOCK);
+	run_deferred(loop);
+}
+
+void
+loop_free(struct loop *loop)
+{
+	if (loop == NULL)
+		return;
+	for (unsigned i = 0; i < loop->signal_count; i++)
+		event_free(loop->signals[i].event);
+	if (loop->inbox_event != NULL)
+		event_free(loop->inbox_event);
+	end_look_ups(loop);
+	if (loop->inbox_fd >= 0)
+		(void)close(loop->inbox_fd);
+	while (loop->inbox != NULL) {
+		struct posted *posted = loop->inbox;
+
+		loop->inbox = posted->next;
+		free(posted);
+	}
+	hangups_free(loop->hangups);
+	if (loop->base != NULL)
+		event_base_free(loop->base);
+	(void)pthread_mutex_destroy(&loop->inbox_lock);
+	free(loop->scratch);
+	free(loop);
+}
+
 void
 loop_run(struct loop *loop)
 {
 	loop->stopping = false;
+	loop->now_us = 0;
 	run_deferred(loop);
 	while (!loop->stopping) {
 		loop->now_us = 0;
@@ -260,77 +286,6 @@ loop_undefer(struct loop *loop, struct deferred *deferred)
 	else
 		loop->deferred_end = deferred->at;
 	deferred->at = NULL;
-}
-
-static void
-arm(struct timer *timer)
-{
-	const struct timeval after = loop_timeval(timer->due_us - loop_now_us(timer->loop));
-
-	timer->armed_us = timer->due_us;
-	(void)event_add(timer->event, &after);
-}
-
-static void
-timer_woke(evutil_socket_t fd, short what, void *context)
-{
-	struct timer *timer = context;
-
-	(void)fd, (void)what;
-	timer->armed_us = 0;
-	if (timer->due_us == 0)
-		return;
-	if (timer->due_us > loop_now_us(timer->loop)) {
-		arm(timer);
-		return;
-	}
-	timer->due_us = 0;
-	timer->fire(timer->context);
-}
-
-struct timer *
-timer_new(struct loop *loop, timer_fn *fire, void *context)
-{
-	struct timer *timer = malloc(sizeof *timer);
-
-	if (timer == NULL)
-		return NULL;
-	*timer = (struct timer){ .loop = loop, .fire = fire, .context = context };
-	timer->event = event_new(loop->base, -1, 0, timer_woke, timer);
-	if (timer->event == NULL) {
-		free(timer);
-		return NULL;
-	}
-	return timer;
-}
-
-void
-timer_free(struct timer *timer)
-{
-	if (timer == NULL)
-		return;
-	event_free(timer->event);
-	free(timer);
-}
-
-void
-timer_set(struct timer *timer, int64_t at_us)
-{
-	timer->due_us = at_us;
-	if (timer->armed_us == 0 || at_us < timer->armed_us)
-		arm(timer);
-}
-
-void
-timer_cancel(struct timer *timer)
-{
-	timer->due_us = 0;
-}
-
-bool
-timer_is_set(const struct timer *timer)
-{
-	return timer->due_us != 0;
 }
 
 static void

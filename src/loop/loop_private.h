@@ -18,4 +18,36 @@ char *loop_scratch(struct loop *loop);
 
 struct timeval loop_timeval(int64_t us);
 
+/* ---- hangups.c ---- */
+
+struct hangups;
+
+/* The peer of a watched descriptor has closed a side or both, or was reset. It may be called
+ * without need. */
+typedef void hangup_fn(void *context);
+
+struct hangups *hangups_new(struct event_base *base, hangup_fn *fn) WEIR_MUST_CHECK;
+void hangups_free(struct hangups *hangups);
+
+/* False if the system does not let it be watched. */
+bool hangups_watch(struct hangups *hangups, int fd, void *context);
+
+/* Before the descriptor is closed. */
+void hangups_forget(struct hangups *hangups, int fd);
+
+/* The loop's, for its streams. */
+struct hangups *loop_hangups(struct loop *loop);
+
+/* ---- resolver.c ---- */
+
+struct resolver;
+
+/* resolver_new with another file in the place of /etc/resolv.conf, for tests. */
+struct resolver *
+resolver_new_with(struct loop *loop, const char *resolv_conf, struct err *err) WEIR_MUST_CHECK;
+
+/* ---- stream.c ---- */
+
+hangup_fn stream_hung_up;
+
 #endif

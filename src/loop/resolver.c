@@ -1,7 +1,8 @@
 /*
  * Look-ups by evdns. It may answer before evdns_getaddrinfo returns (a name of /etc/hosts), and a
- * cancelled one still answers once; so each look-up is an object of its own that lives until both
- * its starter and evdns are done with it, and answers go through the end of the turn.
+ * cancelled one still answers once, in a later turn; so each look-up is an object of its own that
+ * lives until both its starter and evdns are done with it, answers go through the end of the turn,
+ * and a resolver that is freed goes with its last look-up.
  */
 #include "weir/resolver.h"
 
@@ -17,6 +18,7 @@ struct resolver {
 	struct loop *loop;
 	struct evdns_base *dns;
 	struct lookup *lookups;
+	bool closing; /* goes with the last of them */
 };
 
 struct lookup {
@@ -33,7 +35,7 @@ struct lookup {
 };
 
 struct resolver *
-resolver_new(struct loop *loop, struct err *err)
+resolver_new_with(struct loop *loop, const char *resolv_conf, struct err *err)
 {
 	struct resolver *resolver = calloc(1, sizeof *resolver);
 
@@ -42,25 +44,30 @@ resolver_new(struct loop *loop, struct err *err)
 		return NULL;
 	}
 	resolver->loop = loop;
-	/* Without /etc/resolv.conf, names of /etc/hosts still work. */
+	/* Without the file, names of /etc/hosts still work. */
 	resolver->dns = evdns_base_new(loop_base(loop), EVDNS_BASE_DISABLE_WHEN_INACTIVE);
 	if (resolver->dns == NULL) {
 		(void)err_set(err, "the resolver cannot be started");
 		free(resolver);
 		return NULL;
 	}
-	(void)evdns_base_resolv_conf_parse(resolver->dns, DNS_OPTIONS_ALL, "/etc/resolv.conf");
+	(void)evdns_base_resolv_conf_parse(resolver->dns, DNS_OPTIONS_ALL, resolv_conf);
 	return resolver;
 }
 
-static void
-lookup_release(struct lookup *lookup)
+struct resolver *
+resolver_new(struct loop *loop, struct err *err)
 {
-	loop_undefer(lookup->resolver->loop, &lookup->answer);
-	*lookup->at = lookup->next;
-	if (lookup->next != NULL)
-		lookup->next->at = lookup->at;
-	free(lookup);
+	return resolver_new_with(loop, "/etc/resolv.conf", err);
+}
+
+static void
+destroy_if_done(struct resolver *resolver)
+{
+	if (!resolver->closing || resolver->lookups != NULL)
+		return;
+	evdns_base_free(resolver->dns, 0);
+	free(resolver);
 }
 
 void
@@ -69,12 +76,9 @@ resolver_free(struct resolver *resolver)
 	if (resolver == NULL)
 		return;
 	for (struct lookup *lookup = resolver->lookups; lookup != NULL; lookup = lookup->next)
-		lookup->fn = NULL;
-	/* Answers what is under way as failed, by way of our call back. */
-	evdns_base_free(resolver->dns, 1);
-	while (resolver->lookups != NULL)
-		lookup_release(resolver->lookups);
-	free(resolver);
+		lookup_cancel(lookup);
+	resolver->closing = true;
+	destroy_if_done(resolver);
 }
 
 static void
@@ -83,8 +87,13 @@ deliver(void *context)
 	struct lookup *lookup = context;
 	const struct lookup answer = *lookup;
 
-	lookup_release(lookup);
-	if (answer.fn != NULL)
+	*lookup->at = lookup->next;
+	if (lookup->next != NULL)
+		lookup->next->at = lookup->at;
+	free(lookup);
+	if (answer.fn == NULL)
+		destroy_if_done(answer.resolver);
+	else
 		answer.fn(answer.context, (const struct sockaddr *)&answer.address, answer.len,
 			answer.error[0] == '\0' ? NULL : answer.error);
 }

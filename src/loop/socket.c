@@ -23,21 +23,24 @@
 enum { LISTEN_BACKLOG = 4096, DEFAULT_MODE = 0660 };
 
 static int
+put_name(struct sockaddr_storage *out, socklen_t *len, const void *name, size_t size)
+{
+	memset(out, 0, sizeof *out);
+	memcpy(out, name, size);
+	*len = (socklen_t)size;
+	return 0;
+}
+
+static int
 numeric_sockaddr(const struct address *address, struct sockaddr_storage *out, socklen_t *len)
 {
 	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(address->port) };
 	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6, .sin6_port = htons(address->port) };
 
-	if (inet_pton(AF_INET, address->host, &in.sin_addr) == 1) {
-		memcpy(out, &in, sizeof in);
-		*len = sizeof in;
-		return 0;
-	}
-	if (inet_pton(AF_INET6, address->host, &in6.sin6_addr) == 1) {
-		memcpy(out, &in6, sizeof in6);
-		*len = sizeof in6;
-		return 0;
-	}
+	if (inet_pton(AF_INET, address->host, &in.sin_addr) == 1)
+		return put_name(out, len, &in, sizeof in);
+	if (inet_pton(AF_INET6, address->host, &in6.sin6_addr) == 1)
+		return put_name(out, len, &in6, sizeof in6);
 	return -1;
 }
 
@@ -46,7 +49,6 @@ socket_address(const struct address *address, struct sockaddr_storage *out, sock
 {
 	struct sockaddr_un un = { .sun_family = AF_UNIX };
 
-	memset(out, 0, sizeof *out);
 	if (address->kind != ADDRESS_UNIX)
 		return numeric_sockaddr(address, out, len);
 	const size_t n = strlen(address->host);
@@ -54,9 +56,7 @@ socket_address(const struct address *address, struct sockaddr_storage *out, sock
 	if (n >= sizeof un.sun_path)
 		return -1;
 	memcpy(un.sun_path, address->host, n + 1);
-	memcpy(out, &un, sizeof un);
-	*len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n + 1);
-	return 0;
+	return put_name(out, len, &un, offsetof(struct sockaddr_un, sun_path) + n + 1);
 }
 
 /* 0: the path is free; -1: it is not, and err says by whom it is held. */

@@ -35,13 +35,13 @@ struct stream {
 	const struct stream_handler *handler;
 	void *context;
 	int fd;
-	struct event readable, writable, hung_up;
+	struct event readable, writable;
 	struct timer *deadline; /* made when it is first needed */
 	struct deferred end_of_turn;
 	struct buf out;
 	int error; /* an errno that `failed` has still to tell */
 	bool connecting, broken, paused, ended, was_full, sent, finish, finished, watch_close,
-		read_on, deaf;
+		watched, read_on, deaf;
 	bool closed; /* by the owner; freed by leave() */
 	unsigned depth;
 };
@@ -67,12 +67,27 @@ leave(struct stream *stream)
 		destroy(stream);
 }
 
+/* Whether the peer has gone is told by reading; where nobody reads, it is watched for. */
+static void
+set_watch(struct stream *stream)
+{
+	const bool wanted =
+		stream->watch_close && !stream->broken && (stream->paused || stream->ended);
+
+	if (wanted == stream->watched)
+		return;
+	if (!wanted)
+		hangups_forget(loop_hangups(stream->loop), stream->fd);
+	stream->watched = wanted && hangups_watch(loop_hangups(stream->loop), stream->fd, stream);
+}
+
+/* For good: the stream is broken. */
 static void
 forget_events(struct stream *stream)
 {
 	(void)event_del(&stream->readable);
 	(void)event_del(&stream->writable);
-	(void)event_del(&stream->hung_up);
+	set_watch(stream);
 }
 
 /* Nothing more is read or written. The owner is told at the end of the turn. */
@@ -130,7 +145,8 @@ write_some(struct stream *stream, const struct iovec *pieces, int count)
 static void
 finish_now(struct stream *stream)
 {
-	if (stream->finish && !stream->finished && !stream->broken) {
+	/* `drained` may have given more to write. */
+	if (stream->finish && !stream->finished && !stream->broken && stream->out.len == 0) {
 		stream->finished = true;
 		(void)shutdown(stream->fd, SHUT_WR);
 		if (stream->handler->finished != NULL)
@@ -196,6 +212,7 @@ on_input(struct stream *stream)
 	} else if (n == 0) {
 		stream->ended = true;
 		(void)event_del(&stream->readable);
+		set_watch(stream);
 		stream->handler->eof(stream->context);
 	} else if (errno != EAGAIN) {
 		break_stream(stream, errno);
@@ -244,12 +261,11 @@ on_writable(evutil_socket_t fd, short what, void *context)
 	leave(stream);
 }
 
-static void
-on_hung_up(evutil_socket_t fd, short what, void *context)
+void
+stream_hung_up(void *context)
 {
 	struct stream *stream = context;
 
-	(void)fd, (void)what;
 	/* Whoever has only shut its sending side still waits for an answer. */
 	if (stream_peer_is_gone(stream))
 		break_stream(stream, EPIPE);
@@ -285,7 +301,6 @@ stream_new(struct loop *loop, int fd, const struct stream_handler *handler, void
 	buf_init(&stream->out, STREAM_QUEUE_MAX);
 	(void)event_assign(&stream->readable, base, fd, EV_READ | EV_PERSIST, on_readable, stream);
 	(void)event_assign(&stream->writable, base, fd, EV_WRITE, on_writable, stream);
-	(void)event_assign(&stream->hung_up, base, fd, EV_CLOSED, on_hung_up, stream);
 	return stream;
 }
 
@@ -326,13 +341,13 @@ stream_close(struct stream *stream)
 {
 	if (stream == NULL || stream->closed)
 		return;
+	stream->closed = true;
+	stream->broken = true;
 	forget_events(stream);
 	loop_undefer(stream->loop, &stream->end_of_turn);
 	if (stream->deadline != NULL)
 		timer_cancel(stream->deadline);
 	(void)close(stream->fd);
-	stream->closed = true;
-	stream->broken = true;
 	stream->was_full = false;
 	if (stream->depth == 0)
 		destroy(stream);
@@ -432,8 +447,7 @@ stream_pause(struct stream *stream)
 		return;
 	stream->paused = true;
 	(void)event_del(&stream->readable);
-	if (stream->watch_close && !stream->ended)
-		(void)event_add(&stream->hung_up, NULL);
+	set_watch(stream);
 }
 
 void
@@ -442,7 +456,7 @@ stream_resume(struct stream *stream)
 	if (!stream->paused || stream->broken)
 		return;
 	stream->paused = false;
-	(void)event_del(&stream->hung_up);
+	set_watch(stream);
 	if (!stream->ended)
 		(void)event_add(&stream->readable, NULL);
 }
@@ -469,6 +483,7 @@ void
 stream_watch_close(struct stream *stream)
 {
 	stream->watch_close = true;
+	set_watch(stream);
 }
 
 bool

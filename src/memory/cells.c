@@ -1,14 +1,24 @@
 /*
  * Entries in a stripe, under its lock. A process may die between any two stores: then the next one
  * to lock the stripe repairs it, which rebuilds chains and free list from the cells alone. So a
- * head is marked as such last, when it is whole.
+ * head is marked as such last, when it is whole; and of an entry that is there the old state or the
+ * new one is found, whatever its length.
  */
 #include "cells.h"
 
 #include <assert.h>
+#include <stdatomic.h>
 #include <string.h>
 
 enum { EVICTION_SAMPLE = 16 };
+
+/* What stands before is stored before. The compiler alone could change that: the kernel ends a
+ * process with all that it has stored. */
+static void
+keep_order(void)
+{
+	atomic_signal_fence(memory_order_seq_cst);
+}
 
 static uint32_t *
 chain_of(const struct stripe_view *view, const struct hash_wide *key)
@@ -39,35 +49,42 @@ stripe_init(const struct stripe_view *view)
 		cell_release(view, i);
 }
 
-/* Whether all cells of an entry are there and are nobody else's. */
-static bool
-is_whole(const struct stripe_view *view, const struct cell *head)
+/* Takes the marks back, up to `last`. */
+static void
+unclaim(const struct stripe_view *view, struct cell *head, const struct cell *last)
 {
-	uint32_t more = head->more;
+	struct cell *cell = head;
 
-	if (head->len > STATE_MAX)
-		return false;
-	for (size_t covered = HEAD_BYTES; covered < head->len; covered += MORE_BYTES) {
-		if (more == CELL_NONE || more >= view->cell_count ||
-			view->cells[more].kind != CELL_MORE || view->cells[more].is_claimed != 0)
-			return false;
-		more = view->cells[more].more;
+	cell->is_claimed = 0;
+	while (cell != last) {
+		cell = &view->cells[cell->more];
+		cell->is_claimed = 0;
 	}
-	return true;
 }
 
-/* Marks them as taken; what hung behind is cut off and becomes free. */
-static void
+/* Marks the cells of an entry as taken, if all are there and are nobody else's. What hung behind is
+ * cut off and becomes free. */
+static bool
 claim(const struct stripe_view *view, struct cell *head)
 {
 	struct cell *last = head;
 
+	if (head->len > STATE_MAX)
+		return false;
 	head->is_claimed = 1;
 	for (size_t covered = HEAD_BYTES; covered < head->len; covered += MORE_BYTES) {
-		last = &view->cells[last->more];
+		const uint32_t more = last->more;
+
+		if (more == CELL_NONE || more >= view->cell_count ||
+			view->cells[more].kind != CELL_MORE || view->cells[more].is_claimed != 0) {
+			unclaim(view, head, last);
+			return false;
+		}
+		last = &view->cells[more];
 		last->is_claimed = 1;
 	}
 	last->more = CELL_NONE;
+	return true;
 }
 
 void
@@ -79,9 +96,9 @@ stripe_repair(const struct stripe_view *view)
 	for (uint32_t i = 1; i < view->cell_count; i++) {
 		struct cell *cell = &view->cells[i];
 
-		if (cell->kind != CELL_HEAD || !is_whole(view, cell))
+		if (cell->kind != CELL_HEAD || stripe_find(view, &cell->u.head.key) != NULL ||
+			!claim(view, cell))
 			continue;
-		claim(view, cell);
 		uint32_t *chain = chain_of(view, &cell->u.head.key);
 
 		cell->next = *chain;
@@ -183,10 +200,10 @@ cell_take(
 	return index;
 }
 
-/* As many cells behind the head as `len` needs. A stripe has room for the largest state many times
- * over. */
+/* At least as many cells behind the head as `len` needs. A stripe has room for the largest state
+ * many times over. */
 static void
-fit(const struct stripe_view *view, struct cell *head, size_t len, int64_t now_us,
+grow(const struct stripe_view *view, struct cell *head, size_t len, int64_t now_us,
 	unsigned *evicted)
 {
 	struct cell *last = head;
@@ -200,6 +217,16 @@ fit(const struct stripe_view *view, struct cell *head, size_t len, int64_t now_u
 		}
 		last = &view->cells[last->more];
 	}
+}
+
+/* And no more than that, once the state no longer reaches beyond. */
+static void
+trim(const struct stripe_view *view, struct cell *head)
+{
+	struct cell *last = head;
+
+	for (size_t covered = HEAD_BYTES; covered < head->len; covered += MORE_BYTES)
+		last = &view->cells[last->more];
 	while (last->more != CELL_NONE) {
 		const uint32_t surplus = last->more;
 
@@ -220,7 +247,9 @@ fill(const struct stripe_view *view, struct cell *head, const uint8_t *bytes, si
 		memcpy(view->cells[more].u.bytes, bytes + done, n);
 		done += n;
 	}
+	keep_order();
 	head->len = (uint16_t)len;
+	keep_order();
 }
 
 void
@@ -235,13 +264,15 @@ stripe_write(const struct stripe_view *view, const struct hash_wide *key, const 
 		head->u.head.key = *key;
 		head->len = 0;
 	}
-	fit(view, head, len, now_us, evicted);
-	fill(view, head, bytes, len);
+	grow(view, head, len, now_us, evicted);
 	head->u.head.worthless_at_us = worthless_at_us;
+	fill(view, head, bytes, len);
+	trim(view, head);
 	if (is_new) {
 		uint32_t *chain = chain_of(view, key);
 
 		head->next = *chain;
+		keep_order();
 		head->kind = CELL_HEAD;
 		*chain = (uint32_t)(head - view->cells);
 	}

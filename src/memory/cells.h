@@ -3,7 +3,7 @@
  *
  * One page of header, then stripes of equal size. A stripe has a lock, a table of chains and an
  * array of cells. An entry is a head cell and, if its state is longer, further cells; a bucket of
- * up to four policies fits the head. All links are numbers of cells within the stripe, so every
+ * up to two policies fits the head. All links are numbers of cells within the stripe, so every
  * process may map the file where it likes.
  */
 #ifndef WEIR_MEMORY_CELLS_H
@@ -65,10 +65,10 @@ struct stripe_view {
 void stripe_init(const struct stripe_view *view);
 void stripe_repair(const struct stripe_view *view);
 
-/* The entry's head, or NULL. `where` chooses the chain. */
+/* The entry's head, or NULL. */
 struct cell *stripe_find(const struct stripe_view *view, const struct hash_wide *key);
 
-/* Copies the state out; returns its length. `max` is at least STATE_MAX. */
+/* Copies the state out; returns its length. `out` has room for STATE_MAX bytes. */
 size_t stripe_read(const struct stripe_view *view, const struct cell *head, uint8_t *out);
 
 /*

@@ -1,9 +1,9 @@
 /*
- * The memory: its file, its header and its stripes.
+ * The memory: its header and its stripes. Where it lies is file.c's, or it is this process's own.
  *
- * Whoever comes first makes the file, under flock, and writes the magic last; the others find it
- * ready. A file of another layout is unlinked and made anew: processes of the old version keep the
- * old one until they end.
+ * A file on a disk may outlive the system that wrote it. Its buckets are good then, but not its
+ * locks, nor what holds monotonic times (the area): whoever comes first after a start of the system
+ * makes those anew.
  */
 #include "memory_private.h"
 
@@ -12,13 +12,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* Changes with every change of the layout. */
-static const char magic[8] = "weirm01";
+const char memory_magic[MAGIC_SIZE] = "weirm02";
 
 enum { STRIPES = 256, STRIPES_SMALL = 64, SMALL = 4 * 1024 * 1024 };
 
@@ -83,27 +81,72 @@ init_lock(pthread_mutex_t *lock)
 	return result;
 }
 
-static int
-format(struct memory *memory, uint64_t size, struct err *err)
-{
-	struct memory_header *header = memory->header;
+/* What it is of a process that may not know (ProcSubset=pid of systemd). */
+static const char unknown_boot[BOOT_SIZE];
 
-	lay_out(header, size);
-	hash_random(header->hash_key, sizeof header->hash_key);
-	for (uint32_t i = 0; i < header->stripe_count; i++) {
+/* Different after each start of the system. */
+static void
+read_boot(char boot[BOOT_SIZE])
+{
+	const int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+
+	memcpy(boot, unknown_boot, BOOT_SIZE);
+	if (fd < 0)
+		return;
+	if (read(fd, boot, BOOT_SIZE) != BOOT_SIZE)
+		memcpy(boot, unknown_boot, BOOT_SIZE);
+	(void)close(fd);
+}
+
+/* Whose locks are free, and whose cells are in order by `make_cells`. */
+static int
+make_stripes(struct memory *memory, void (*make_cells)(const struct stripe_view *), struct err *err)
+{
+	for (uint32_t i = 0; i < memory->header->stripe_count; i++) {
 		const struct stripe_view view = memory_stripe_at(memory, i);
 		const int error = init_lock(&view.stripe->lock);
 
 		if (error != 0)
 			return err_set(err, "shared locks cannot be made: %s", strerror(error));
-		stripe_init(&view);
+		make_cells(&view);
 	}
-	memcpy(header->magic, magic, sizeof magic);
 	return 0;
 }
 
-static int
-map(struct memory *memory, int fd, uint64_t size, struct err *err)
+int
+memory_format(struct memory *memory, uint64_t size, struct err *err)
+{
+	struct memory_header *header = memory->header;
+
+	lay_out(header, size);
+	hash_random(header->hash_key, sizeof header->hash_key);
+	read_boot(header->boot);
+	if (make_stripes(memory, stripe_init, err) != 0)
+		return -1;
+	memcpy(header->magic, memory_magic, sizeof header->magic);
+	return 0;
+}
+
+int
+memory_revive(struct memory *memory, struct err *err)
+{
+	struct memory_header *header = memory->header;
+	char boot[BOOT_SIZE];
+
+	read_boot(boot);
+	if (memcmp(header->boot, boot, BOOT_SIZE) == 0 ||
+		memcmp(header->boot, unknown_boot, BOOT_SIZE) == 0 ||
+		memcmp(boot, unknown_boot, BOOT_SIZE) == 0)
+		return 0;
+	if (make_stripes(memory, stripe_repair, err) != 0)
+		return -1;
+	memset(header->area, 0, sizeof header->area);
+	memcpy(header->boot, boot, BOOT_SIZE);
+	return 0;
+}
+
+int
+memory_map(struct memory *memory, int fd, uint64_t size, struct err *err)
 {
 	const int flags = fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
 	void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, flags, fd, 0);
@@ -116,97 +159,31 @@ map(struct memory *memory, int fd, uint64_t size, struct err *err)
 	return 0;
 }
 
-static int
-check_owner(int fd, struct stat *st, struct err *err)
+void
+memory_unmap(struct memory *memory)
 {
-	if (fstat(fd, st) != 0)
-		return err_set(err, "%s", strerror(errno));
-	if (!S_ISREG(st->st_mode))
-		return err_set(err, "it is no regular file");
-	if (st->st_uid != geteuid())
-		return err_set(err,
-			"it belongs to user %u, but weir runs as user %u; choose another [memory] "
-			"state",
-			(unsigned)st->st_uid, (unsigned)geteuid());
-	if ((st->st_mode & (S_IWGRP | S_IWOTH)) != 0)
-		return err_set(err, "others may write to it (mode %03o); remove it",
-			(unsigned)st->st_mode & 0777);
-	return 0;
+	if (memory->header != NULL)
+		(void)munmap(memory->header, memory->mapped);
+	memory->header = NULL;
 }
 
-/* Whether a mapped file is one of ours, whole and of this layout. */
-static bool
-is_ours(const struct memory_header *header, uint64_t file_size)
+bool
+memory_is_ours(const struct memory *memory)
 {
+	const struct memory_header *header = memory->header;
 	struct memory_header expected;
 
-	if (memcmp(header->magic, magic, sizeof magic) != 0 || header->size != file_size)
+	if (memcmp(header->magic, memory_magic, sizeof header->magic) != 0 ||
+		header->size != memory->mapped)
 		return false;
-	lay_out(&expected, file_size);
+	lay_out(&expected, memory->mapped);
 	return header->stripe_count == expected.stripe_count &&
 		header->stripe_size == expected.stripe_size &&
 		header->chain_count == expected.chain_count &&
 		header->cell_count == expected.cell_count;
 }
 
-/* With the file locked. 1: the file is of another layout and must be made anew. */
-static int
-use_file(struct memory *memory, int fd, uint64_t *size, struct err *err)
-{
-	struct stat st;
-
-	if (check_owner(fd, &st, err) != 0)
-		return -1;
-	if (st.st_size == 0) {
-		/* Taken from the file system now: later a full one would kill the process at a
-		 * store. */
-		const int error = posix_fallocate(fd, 0, (off_t)*size);
-
-		if (error != 0)
-			return err_set(err, "no room for %llu bytes: %s", (unsigned long long)*size,
-				strerror(error));
-		return map(memory, fd, *size, err) == 0 ? format(memory, *size, err) : -1;
-	}
-	if (st.st_size < MEMORY_SIZE_MIN)
-		return 1;
-	if (map(memory, fd, (uint64_t)st.st_size, err) != 0)
-		return -1;
-	if (!is_ours(memory->header, (uint64_t)st.st_size)) {
-		(void)munmap(memory->header, memory->mapped);
-		memory->header = NULL;
-		return 1;
-	}
-	*size = (uint64_t)st.st_size;
-	return 0;
-}
-
-static int
-open_file(struct memory *memory, const char *path, uint64_t *size, struct err *err)
-{
-	/* Twice: once more when a file of another layout has been taken away. */
-	for (int attempt = 0; attempt < 2; attempt++) {
-		const int fd =
-			open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0600);
-
-		if (fd < 0)
-			return err_set(err, "%s", strerror(errno));
-		const int locked = flock(fd, LOCK_EX);
-		int result = locked == 0 ? use_file(memory, fd, size, err)
-					 : err_set(err, "flock: %s", strerror(errno));
-
-		if (result == 1)
-			(void)unlink(path);
-		else if (result != 0 && memory->header != NULL)
-			/* Half made; nobody else shall find it. */
-			(void)unlink(path);
-		(void)close(fd);
-		if (result != 1)
-			return result;
-	}
-	return err_set(err, "it holds something else, and comes back when it is removed");
-}
-
-static struct memory *
+struct memory *
 memory_new(struct err *err)
 {
 	struct memory *memory = calloc(1, sizeof *memory);
@@ -219,28 +196,13 @@ memory_new(struct err *err)
 }
 
 struct memory *
-memory_open(const char *path, uint64_t *size, struct err *err)
-{
-	struct memory *memory = memory_new(err);
-
-	if (memory == NULL)
-		return NULL;
-	if (open_file(memory, path, size, err) != 0) {
-		(void)err_prefix(err, "the memory store's file %s", path);
-		memory_close(memory);
-		return NULL;
-	}
-	return memory;
-}
-
-struct memory *
 memory_open_private(uint64_t size, struct err *err)
 {
 	struct memory *memory = memory_new(err);
 
 	if (memory == NULL)
 		return NULL;
-	if (map(memory, -1, size, err) != 0 || format(memory, size, err) != 0) {
+	if (memory_map(memory, -1, size, err) != 0 || memory_format(memory, size, err) != 0) {
 		memory_close(memory);
 		return NULL;
 	}
@@ -252,8 +214,7 @@ memory_close(struct memory *memory)
 {
 	if (memory == NULL)
 		return;
-	if (memory->header != NULL)
-		(void)munmap(memory->header, memory->mapped);
+	memory_unmap(memory);
 	free(memory);
 }
 

@@ -6,13 +6,14 @@
 
 #include <stdalign.h>
 
-enum { HEADER_SIZE = 4096 };
+enum { HEADER_SIZE = 4096, MAGIC_SIZE = 8, BOOT_SIZE = 36 };
 
 struct memory_header {
-	char magic[8];
+	char magic[MAGIC_SIZE];
 	uint64_t size;
 	uint32_t stripe_count, chain_count, cell_count;
 	uint64_t stripe_size;
+	char boot[BOOT_SIZE]; /* the start of the system that the locks belong to */
 	uint8_t hash_key[HASH_KEY_SIZE]; /* so that nobody can make keys that meet in one chain */
 	alignas(64) uint8_t area[MEMORY_AREA_SIZE];
 };
@@ -22,6 +23,24 @@ struct memory {
 	struct memory_header *header;
 	uint64_t mapped;
 };
+
+extern const char memory_magic[MAGIC_SIZE];
+
+struct memory *memory_new(struct err *err) WEIR_MUST_CHECK;
+
+/* `fd` -1: memory of this process. */
+int memory_map(struct memory *memory, int fd, uint64_t size, struct err *err) WEIR_MUST_CHECK;
+void memory_unmap(struct memory *memory);
+
+/* Makes zeroed memory an empty one; the magic is written last. */
+int memory_format(struct memory *memory, uint64_t size, struct err *err) WEIR_MUST_CHECK;
+
+/* Whether what is mapped is whole and of this layout. */
+bool memory_is_ours(const struct memory *memory);
+
+/* Makes anew what a start of the system has made void, if there was one. With the file locked, so
+ * that nobody uses it yet. */
+int memory_revive(struct memory *memory, struct err *err) WEIR_MUST_CHECK;
 
 /* The stripe that a key belongs to. */
 struct stripe_view memory_stripe(const struct memory *memory, const struct hash_wide *key);

@@ -1,5 +1,5 @@
 /*
- * The connection: look-up, connect, login, and the stream of replies.
+ * The connection: look-up, connect, login, and its end. What comes over it is input.c's.
  *
  * Every connection begins with a probe, a check on a key of its own, so READY means that the server
  * does what is asked of it; and its reply tells the server's clock before the first client's check
@@ -60,12 +60,14 @@ connection_send(struct redis *redis, struct call *call)
 		return;
 	}
 	call_push(&redis->sent, call);
+	if (call->kind == CALL_CHECK && call->is_whole)
+		redis->scripts_sent++;
 	if (was_quiet)
 		watch_silence(redis);
 }
 
-static void
-send_step(struct redis *redis, enum call_kind kind, bool whole)
+void
+connection_step(struct redis *redis, enum call_kind kind, bool whole)
 {
 	struct call *call = calloc(1, sizeof *call);
 
@@ -89,10 +91,10 @@ shake(struct redis *redis, const struct sockaddr *address, socklen_t len)
 	}
 	stream_resume(redis->stream);
 	if (redis->settings.password != NULL)
-		send_step(redis, CALL_AUTH, false);
+		connection_step(redis, CALL_AUTH, false);
 	if (redis->settings.database != 0)
-		send_step(redis, CALL_SELECT, false);
-	send_step(redis, CALL_PROBE, false);
+		connection_step(redis, CALL_SELECT, false);
+	connection_step(redis, CALL_PROBE, false);
 }
 
 static void
@@ -113,7 +115,7 @@ connection_start(struct redis *redis)
 	struct sockaddr_storage address;
 	socklen_t len;
 
-	redis->reader = redisReaderCreate();
+	redis->reader = input_reader(redis);
 	timer_set(redis->shake_timer, loop_now_us(redis->loop) + redis->settings.deadline_us);
 	if (redis->reader == NULL) {
 		connection_lose(redis, "no memory");
@@ -129,10 +131,12 @@ connection_start(struct redis *redis)
 		connection_lose(redis, "no memory for the look-up");
 }
 
-void
-connection_close(struct redis *redis)
+/* To DOWN. Returns the calls that were under way: to be answered when all else is in order, since
+ * who gets an answer may ask anew at once. */
+static struct call *
+cut(struct redis *redis)
 {
-	struct call_list sent = redis->sent;
+	struct call *lost = redis->sent.first;
 
 	redis->state = REDIS_DOWN;
 	timer_cancel(redis->shake_timer);
@@ -145,14 +149,28 @@ connection_close(struct redis *redis)
 		redisReaderFree(redis->reader);
 	redis->reader = NULL;
 	redis->has_offset = false;
+	redis->reply_bytes = 0;
+	redis->scripts_sent = 0;
 	redis->sent = (struct call_list){ NULL, &redis->sent.first, 0 };
-	for (struct call *call = sent.first; call != NULL;) {
-		struct call *next = call->next;
+	return lost;
+}
 
-		call_unavailable(redis, call, UNAVAILABLE_CONNECTION);
-		free(call);
-		call = next;
+static void
+answer_lost(struct redis *redis, struct call *lost)
+{
+	while (lost != NULL) {
+		struct call *next = lost->next;
+
+		call_unavailable(redis, lost, UNAVAILABLE_CONNECTION);
+		free(lost);
+		lost = next;
 	}
+}
+
+void
+connection_close(struct redis *redis)
+{
+	answer_lost(redis, cut(redis));
 }
 
 void
@@ -161,23 +179,23 @@ connection_lose(struct redis *redis, const char *why)
 	const int64_t now = loop_now_us(redis->loop);
 	const bool was_settled =
 		redis->state == REDIS_READY && now - redis->ready_since_us >= SETTLED_US;
+	struct call *lost = cut(redis);
 
-	connection_close(redis);
 	if (was_settled && !breaker_is_open(redis->breaker)) {
 		log_info("The connection to Redis ended; connecting anew.",
 			LOG_TEXT("server", redis->name), LOG_TEXT("reason", why));
 		connection_start(redis);
-		return;
-	}
-	/* Found open, and by whom does not matter, if a probe of ours failed. */
-	if (breaker_open(redis->breaker, now))
+	} else if (breaker_open(redis->breaker, now)) {
 		store_breaker_opened(redis, why);
-	else
+	} else {
+		/* Found open, and by whom does not matter, if a probe of ours failed. */
 		store_await_probe(redis);
+	}
+	answer_lost(redis, lost);
 }
 
-static void
-become_ready(struct redis *redis)
+void
+connection_ready(struct redis *redis)
 {
 	redis->state = REDIS_READY;
 	redis->ready_since_us = loop_now_us(redis->loop);
@@ -191,146 +209,13 @@ become_ready(struct redis *redis)
 	watch_silence(redis);
 }
 
-/*
- * The reply was made between sending and receiving, so Redis's clock minus ours lies between now_us
- * - received and now_us - sent. The largest lower bound is kept; a bound that contradicts it tells
- * that a clock was set.
- */
-static void
-learn_clock(struct redis *redis, const struct call *call, int64_t redis_now_us)
-{
-	const int64_t low = redis_now_us - clock_monotonic_us(),
-		      high = redis_now_us - call->sent_us;
-
-	if (!redis->has_offset || low > redis->offset_us || redis->offset_us > high)
-		redis->offset_us = low;
-	redis->has_offset = true;
-}
-
-/* A check that came too late by a clock that was wrong may be asked again: it has spent nothing. */
-static bool
-repeat(struct redis *redis, struct call *call, bool whole)
-{
-	if (call->check == NULL || (whole ? call->is_whole : call->is_repeated))
-		return false;
-	call->is_whole = call->is_whole || whole;
-	call->is_repeated = call->is_repeated || !whole;
-	connection_send(redis, call);
-	return true;
-}
-
-/* Returns whether the call is under way again. */
-static bool
-take_check(struct redis *redis, struct call *call, const redisReply *reply)
-{
-	struct decision decision;
-	struct err err;
-	int64_t now;
-
-	switch (reply_read(reply, call->check, &decision, &now, &err)) {
-	case REPLY_DECISION:
-		learn_clock(redis, call, now);
-		breaker_hit(redis->breaker);
-		call_answer(redis, call, &decision);
-		return false;
-	case REPLY_LATE:
-		counter_add(COUNT_LATE_CHECKS, 1);
-		learn_clock(redis, call, now);
-		if (repeat(redis, call, false))
-			return true;
-		call_unavailable(redis, call, UNAVAILABLE_LATE);
-		return false;
-	case REPLY_NOSCRIPT:
-		if (repeat(redis, call, true))
-			return true;
-		call_unavailable(redis, call, UNAVAILABLE_REPLY);
-		return false;
-	case REPLY_ERROR:
-		log_warn("Redis refuses a check.", LOG_TEXT("server", redis->name),
-			LOG_TEXT("error", err.text));
-		call_unavailable(redis, call, UNAVAILABLE_REPLY);
-		return false;
-	case REPLY_UNUSABLE:
-	case REPLY_ABSURD:
-		call_unavailable(redis, call, UNAVAILABLE_REPLY);
-		if (breaker_open(redis->breaker, loop_now_us(redis->loop)))
-			store_breaker_opened(redis, err.text);
-		else
-			connection_lose(redis, err.text);
-		return false;
-	}
-	return false;
-}
-
-/* A step of the handshake. */
-static void
-take_step(struct redis *redis, struct call *call, const redisReply *reply)
-{
-	struct decision decision;
-	struct err err = { "" };
-	int64_t now = 0;
-	const enum reply_kind kind = call->kind == CALL_PROBE
-		? reply_read(reply, NULL, &decision, &now, &err)
-		: reply_status(reply, &err);
-
-	if (kind == REPLY_NOSCRIPT && !call->is_whole) {
-		send_step(redis, CALL_PROBE, true);
-	} else if (kind != REPLY_DECISION) {
-		connection_lose(redis, err.text);
-	} else if (call->kind == CALL_PROBE) {
-		learn_clock(redis, call, now);
-		become_ready(redis);
-	}
-}
-
-static void
-take_reply(struct redis *redis, const redisReply *reply)
-{
-	struct call *call = call_pop(&redis->sent);
-	bool again = false;
-
-	if (call == NULL) {
-		connection_lose(redis, "a reply to nothing");
-		return;
-	}
-	if (call->kind == CALL_CHECK)
-		again = take_check(redis, call, reply);
-	else
-		take_step(redis, call, reply);
-	if (!again)
-		free(call);
-}
-
 static void
 on_input(void *context, struct slice data)
 {
 	struct redis *redis = context;
-	const struct stream *stream = redis->stream;
 
-	if (redisReaderFeed(redis->reader, data.ptr, data.len) != REDIS_OK) {
-		connection_lose(redis, "no memory for a reply");
-		return;
-	}
-	/* The connection may end, and another begin, with any reply. */
-	while (redis->stream == stream) {
-		void *reply = NULL;
-
-		if (redisReaderGetReply(redis->reader, &reply) != REDIS_OK) {
-			connection_lose(redis, "a reply that is no RESP");
-			return;
-		}
-		if (reply == NULL)
-			break;
-		take_reply(redis, reply);
-		freeReplyObject(reply);
-	}
-	if (redis->stream != stream)
-		return;
-	if (redis->reader->len - redis->reader->pos > REPLY_MAX) {
-		connection_lose(redis, "a reply without end");
-		return;
-	}
-	watch_silence(redis);
+	if (input_take(redis, data))
+		watch_silence(redis);
 }
 
 static void

@@ -12,12 +12,18 @@
 #ifndef WEIR_REDIS_PRIVATE_H
 #define WEIR_REDIS_PRIVATE_H
 
+#include "weir/log.h"
 #include "weir/redis.h"
 #include "weir/stream.h"
 
 #include <hiredis/hiredis.h>
 
-enum { CHECKS_MAX = 4096, QUEUED_MAX = 1024 * 1024, REPLY_MAX = 65536 };
+enum {
+	CHECKS_MAX = 4096,
+	QUEUED_MAX = 1024 * 1024,
+	REPLY_MAX = 65536, /* bytes */
+	ELEMENTS_MAX = 2 + CHECK_POLICIES_MAX,
+};
 
 enum call_kind { CALL_AUTH, CALL_SELECT, CALL_PROBE, CALL_CHECK };
 
@@ -29,6 +35,7 @@ struct call {
 	int64_t sent_us;
 	bool is_whole; /* sent with EVAL, after NOSCRIPT */
 	bool is_repeated; /* sent again, after "late" */
+	bool brings_clock; /* its reply says nothing of Redis's */
 };
 
 struct call_list {
@@ -51,12 +58,19 @@ struct redis {
 	struct timer *shake_timer; /* the deadline of look-up and handshake */
 	struct stream *stream;
 	redisReader *reader;
+	redisReplyObjectFunctions reader_functions; /* hiredis's, but for arrays */
+#if HIREDIS_MAJOR >= 1
+	void *(*make_any_array)(const redisReadTask *task, size_t count);
+#else
+	void *(*make_any_array)(const redisReadTask *task, int count);
+#endif
+	size_t reply_bytes; /* read since the last whole reply */
+	unsigned scripts_sent; /* with checks that have no reply yet */
 	int64_t ready_since_us;
 
 	struct call_list waiting; /* not sent: there is no connection yet */
 	struct call_list sent; /* in the order of their replies */
 	struct call *live, **live_end;
-	unsigned live_count;
 	struct timer *deadline_timer; /* of the first live check */
 	struct timer *probe_timer; /* while the breaker is open */
 
@@ -64,6 +78,7 @@ struct redis {
 	int64_t offset_us; /* Redis's clock minus our monotonic one; never too large, so an expiry
 			      is never late */
 
+	struct log_throttle refusal_log;
 	counter_cell latency;
 	counter_cell failures[UNAVAILABLE_REASONS];
 };
@@ -94,12 +109,26 @@ void connection_start(struct redis *redis);
  * from then on. */
 void connection_send(struct redis *redis, struct call *call);
 
+/* Makes and sends a call of the handshake. */
+void connection_step(struct redis *redis, enum call_kind kind, bool whole);
+
+/* The handshake is over. To READY. */
+void connection_ready(struct redis *redis);
+
 /* Closes; what was under way is UNAVAILABLE_CONNECTION. To DOWN. */
 void connection_close(struct redis *redis);
 
 /* The same for a connection that broke, and decides whether to try again at once or to open the
  * breaker. */
 void connection_lose(struct redis *redis, const char *why);
+
+/* ---- input.c ---- */
+
+/* For the replies of one connection; NULL: no memory. */
+redisReader *input_reader(struct redis *redis) WEIR_MUST_CHECK;
+
+/* Takes what has come. False if the connection has ended by it. */
+bool input_take(struct redis *redis, struct slice data);
 
 /* ---- command.c ---- */
 

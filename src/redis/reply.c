@@ -50,20 +50,24 @@ is_numbers(const redisReply *reply)
 	return true;
 }
 
-/* A debt of more than a hundred years, or a negative one, is none of ours. */
-static int
-read_debt(int64_t number, struct outcome *outcome, const struct check *check, unsigned item,
-	unsigned policy)
-{
-	const struct limit *limit = check->items[item].limit;
-	const bool violated = number < 0;
-	const int64_t debt = violated ? -1 - number : number;
+/* Of a bucket that another configuration wrote, a debt may be beyond ours. Both are of a hundred
+ * years at the most, and a second is forgiven to clocks. */
+#define DEBT_MAX_US (2 * DURATION_MAX_US + US_PER_S)
 
-	if (number == INT64_MIN || debt > DURATION_MAX_US + US_PER_S)
-		return -1;
-	outcome_set(outcome, &check->items[item], &limit->policies[policy], debt, check->cost,
-		violated);
-	return 0;
+/* Whether a policy's part may be so, given what the request costs: where it is violated there is no
+ * room for it, where nothing was spent there is still room, and where it was spent it is owed. */
+static bool
+is_plausible(const struct outcome *outcome, const struct decision *decision, uint64_t cost)
+{
+	const uint64_t burst = outcome->policy->burst;
+
+	if (outcome->violated)
+		return outcome->remaining < cost;
+	if (outcome->reset_us > outcome->policy->capacity_us)
+		return false;
+	if (decision->verdict == VERDICT_REJECTED)
+		return outcome->remaining >= cost;
+	return outcome->shadow || (cost <= burst && outcome->remaining <= burst - cost);
 }
 
 static int
@@ -71,17 +75,27 @@ read_debts(const redisReply *reply, const struct check *check, struct decision *
 {
 	size_t at = 2;
 
-	for (unsigned item = 0; item < check->count; item++) {
-		for (unsigned policy = 0; policy < check->items[item].limit->policy_count;
-			policy++) {
+	for (unsigned i = 0; i < check->count; i++) {
+		const struct check_item *item = &check->items[i];
+
+		for (unsigned j = 0; j < item->limit->policy_count; j++) {
 			if (at >= (size_t)reply->elements)
 				return -1;
-			if (read_debt(reply->element[at++]->integer,
-				    &decision->outcomes[decision->count++], check, item,
-				    policy) != 0)
+			const int64_t number = reply->element[at++]->integer;
+
+			if (number < -DEBT_MAX_US || number > DEBT_MAX_US)
+				return -1;
+			struct outcome *outcome = &decision->outcomes[decision->count++];
+
+			outcome_set(outcome, item, &item->limit->policies[j],
+				number < 0 ? -1 - number : number, check->cost, number < 0);
+			if (!is_plausible(outcome, decision, check->cost))
 				return -1;
 		}
 	}
+	/* Rejected by somebody, and admitted by all. */
+	if ((decision_violated(decision) != NULL) != (decision->verdict == VERDICT_REJECTED))
+		return -1;
 	return at == (size_t)reply->elements ? 0 : -1;
 }
 

@@ -46,7 +46,6 @@ live_add(struct redis *redis, struct call *call)
 	call->live_at = redis->live_end;
 	*redis->live_end = call;
 	redis->live_end = &call->live_next;
-	redis->live_count++;
 	if (redis->live == call)
 		timer_set(redis->deadline_timer, call->check->deadline_us);
 }
@@ -59,7 +58,6 @@ live_remove(struct redis *redis, struct call *call)
 		call->live_next->live_at = call->live_at;
 	else
 		redis->live_end = call->live_at;
-	redis->live_count--;
 	if (redis->live == NULL)
 		timer_cancel(redis->deadline_timer);
 }
@@ -204,7 +202,8 @@ redis_decide(struct store *store, struct check *check)
 		refuse(redis, check, UNAVAILABLE_BREAKER);
 		return;
 	}
-	if (redis->live_count >= CHECKS_MAX || redis->sent.count >= CHECKS_MAX ||
+	/* Also those that nobody waits for any more: they still hold memory. */
+	if (redis->waiting.count + redis->sent.count >= CHECKS_MAX ||
 		(redis->stream != NULL && stream_queued(redis->stream) >= QUEUED_MAX)) {
 		refuse(redis, check, UNAVAILABLE_OVERLOAD);
 		return;
@@ -217,6 +216,7 @@ redis_decide(struct store *store, struct check *check)
 	}
 	call->kind = CALL_CHECK;
 	call->check = check;
+	call->brings_clock = check->now_us != 0;
 	check->store_private = call;
 	live_add(redis, call);
 	if (redis->state == REDIS_READY) {
@@ -273,6 +273,7 @@ redis_new(struct loop *loop, struct resolver *resolver, const struct redis_setti
 	redis->resolver = resolver;
 	redis->settings = *settings;
 	redis->breaker = breaker;
+	redis->refusal_log = (struct log_throttle){ .period_us = 60 * US_PER_S, .burst = 1 };
 	redis->live_end = &redis->live;
 	list_init(&redis->waiting);
 	list_init(&redis->sent);

@@ -54,6 +54,12 @@ report_add_gauge(struct report *report, const char *name, const char *help, repo
 	return 0;
 }
 
+uint64_t
+report_take_dropped(struct report *report)
+{
+	return report->sink == NULL ? 0 : log_sink_take_dropped(report->sink);
+}
+
 static bool
 may_log(struct report *report, uint64_t *held)
 {

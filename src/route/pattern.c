@@ -16,8 +16,10 @@ enum { MATCH_STEPS_MAX = 50000, REGEX_HEAP_KIB = 4096 };
 static int
 compile_regex(struct pattern *pattern, struct err *err)
 {
+	/* A path has no lines: `/index.php/%0a` runs the script, and must not lead around its
+	 * limit. */
 	const uint32_t options = (pattern->config->nocase ? PCRE2_CASELESS : 0) |
-		PCRE2_NEVER_BACKSLASH_C | PCRE2_DOLLAR_ENDONLY;
+		PCRE2_NEVER_BACKSLASH_C | PCRE2_DOTALL | PCRE2_DOLLAR_ENDONLY;
 	PCRE2_SIZE at;
 	PCRE2_UCHAR text[128];
 	int code;

@@ -1,0 +1,157 @@
+/*
+ * The memory's file. Whoever comes first makes it, under flock, and the others find it ready. A
+ * file of another layout is unlinked and made anew: processes of the old version keep the old one
+ * until they end.
+ */
+#include "memory_private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { MAGIC_COMMON = 5, /* bytes that all versions begin with */ ATTEMPTS_MAX = 10 };
+
+static int
+check_owner(int fd, struct stat *st, struct err *err)
+{
+	if (fstat(fd, st) != 0)
+		return err_set(err, "%s", strerror(errno));
+	if (!S_ISREG(st->st_mode))
+		return err_set(err, "it is no regular file");
+	if (st->st_uid != geteuid())
+		return err_set(err,
+			"it belongs to user %u, but weir runs as user %u; choose another [memory] "
+			"state",
+			(unsigned)st->st_uid, (unsigned)geteuid());
+	if ((st->st_mode & (S_IWGRP | S_IWOTH)) != 0)
+		return err_set(err, "others may write to it (mode %03o); remove it",
+			(unsigned)st->st_mode & 0777);
+	return 0;
+}
+
+/* Half made or of another version; and not something of the user's own under a wrong path. */
+static bool
+may_be_replaced(int fd)
+{
+	static const char nothing[MAGIC_SIZE];
+	char start[MAGIC_SIZE];
+
+	return pread(fd, start, sizeof start, 0) == (ssize_t)sizeof start &&
+		(memcmp(start, memory_magic, MAGIC_COMMON) == 0 ||
+			memcmp(start, nothing, sizeof start) == 0);
+}
+
+enum file_state {
+	FILE_READY,
+	FILE_FAILED, /* err says why */
+	FILE_SPOILT, /* likewise, and what we began shall not stay */
+	FILE_FOREIGN, /* to be replaced */
+	FILE_GONE, /* the path is another file's by now */
+};
+
+static enum file_state
+make_file(struct memory *memory, int fd, uint64_t size, struct err *err)
+{
+	/* Taken from the file system now: later a full one would kill the process at a store. */
+	const int error = posix_fallocate(fd, 0, (off_t)size);
+
+	if (error != 0)
+		(void)err_set(err, "no room for %llu bytes: %s", (unsigned long long)size,
+			strerror(error));
+	else if (memory_map(memory, fd, size, err) == 0 && memory_format(memory, size, err) == 0)
+		return FILE_READY;
+	return FILE_SPOILT;
+}
+
+static enum file_state
+use_file(struct memory *memory, int fd, uint64_t *size, struct err *err)
+{
+	struct stat st;
+
+	if (check_owner(fd, &st, err) != 0)
+		return FILE_FAILED;
+	if (st.st_size == 0)
+		return make_file(memory, fd, *size, err);
+	if (st.st_size >= MEMORY_SIZE_MIN) {
+		if (memory_map(memory, fd, (uint64_t)st.st_size, err) != 0)
+			return FILE_FAILED;
+		if (memory_is_ours(memory)) {
+			*size = (uint64_t)st.st_size;
+			return memory_revive(memory, err) == 0 ? FILE_READY : FILE_FAILED;
+		}
+		memory_unmap(memory);
+	}
+	if (may_be_replaced(fd))
+		return FILE_FOREIGN;
+	(void)err_set(err, "it is there already and is not weir's; choose another [memory] state");
+	return FILE_FAILED;
+}
+
+/* Whether the path still means this file: another process may have replaced it before we had the
+ * lock. */
+static bool
+is_at(int fd, const char *path)
+{
+	struct stat here, there;
+
+	return fstat(fd, &here) == 0 && lstat(path, &there) == 0 && here.st_dev == there.st_dev &&
+		here.st_ino == there.st_ino;
+}
+
+static enum file_state
+open_once(struct memory *memory, const char *path, uint64_t *size, struct err *err)
+{
+	const int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0600);
+	enum file_state state = FILE_FAILED;
+
+	if (fd < 0 || flock(fd, LOCK_EX) != 0)
+		(void)err_set(err, "%s", strerror(errno));
+	else if (!is_at(fd, path))
+		state = FILE_GONE;
+	else
+		state = use_file(memory, fd, size, err);
+	/* Only while it is locked, and the path is its own. */
+	if (state == FILE_FOREIGN || state == FILE_SPOILT)
+		(void)unlink(path);
+	/* Closing would not: the mapping holds the open file, and its lock, too. */
+	if (fd >= 0) {
+		(void)flock(fd, LOCK_UN);
+		(void)close(fd);
+	}
+	return state;
+}
+
+static int
+open_file(struct memory *memory, const char *path, uint64_t *size, struct err *err)
+{
+	for (int attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
+		switch (open_once(memory, path, size, err)) {
+		case FILE_READY:
+			return 0;
+		case FILE_FAILED:
+		case FILE_SPOILT:
+			return -1;
+		case FILE_FOREIGN:
+		case FILE_GONE:
+			break;
+		}
+	}
+	return err_set(err, "it holds something else, and comes back when it is removed");
+}
+
+struct memory *
+memory_open(const char *path, uint64_t *size, struct err *err)
+{
+	struct memory *memory = memory_new(err);
+
+	if (memory == NULL)
+		return NULL;
+	if (open_file(memory, path, size, err) != 0) {
+		(void)err_prefix(err, "the memory store's file %s", path);
+		memory_close(memory);
+		return NULL;
+	}
+	return memory;
+}

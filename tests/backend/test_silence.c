@@ -1,0 +1,151 @@
+/* Applications that say nothing, and exchanges that nobody wants any more. */
+#include "single.h"
+
+#include <unistd.h>
+
+/* ---- silence ---- */
+
+static void
+says_nothing(struct app_conn *conn)
+{
+	if (app_read_request(conn))
+		app_wait_gone(conn);
+}
+
+static void
+reads_nothing(struct app_conn *conn)
+{
+	(void)app_linger(conn, 20000);
+	app_wait_gone(conn);
+}
+
+static void
+stops_in_body(struct app_conn *conn)
+{
+	if (app_read_request(conn) && app_out(conn, SLICE("X: y\r\n\r\nhalf")))
+		app_wait_gone(conn);
+}
+
+static void
+silence_is_a_timeout(void **state)
+{
+	const int64_t start_us = clock_monotonic_us();
+
+	(void)state;
+	use_idle_timeout(100000);
+	assert_result(says_nothing, EXCHANGE_TIMEOUT);
+	assert_true(clock_monotonic_us() >= start_us + 100000);
+	assert_result(stops_in_body, EXCHANGE_TRUNCATED);
+	assert_within_s(fake_app_look(app).gone == 2, 1);
+	/* Not reading is silence as well. */
+	struct talk talk;
+
+	serve(reads_nothing);
+	assert_true(talk_start(&talk, pool, NULL));
+	talk.to_send = 100000000;
+	talk_feed(&talk);
+	talk_finish(&talk);
+	assert_int_equal(talk.result, EXCHANGE_TIMEOUT);
+	talk_release(&talk);
+	assert_within_s(fake_app_look(app).gone == 3, 1);
+}
+
+static void
+dribbles(struct app_conn *conn)
+{
+	if (!app_read_request(conn))
+		return;
+	for (size_t i = 0; i < sizeof USUAL_ANSWER - 1; i++) {
+		(void)app_linger(conn, 20);
+		if (!app_out(conn, slice_first(slice_skip(SLICE(USUAL_ANSWER), i), 1)))
+			return;
+	}
+	(void)app_end(conn, 0, FCGI_REQUEST_COMPLETE);
+}
+
+static void
+slow_is_not_silent(void **state)
+{
+	struct talk talk;
+
+	(void)state;
+	use_idle_timeout(400000);
+	serve(dribbles);
+	const int64_t start_us = clock_monotonic_us();
+
+	talk_once(&talk, pool);
+	assert_usual(&talk);
+	assert_true(clock_monotonic_us() - start_us > 400000);
+	talk_release(&talk);
+}
+
+/* While we hold it the application's silence is our doing. */
+static void
+held_answer_has_no_deadline(void **state)
+{
+	struct talk talk;
+
+	(void)state;
+	use_idle_timeout(50000);
+	serve(floods);
+	assert_true(talk_start(&talk, pool, NULL));
+	talk_feed(&talk);
+	talk.hold_after = 1;
+	run_loop_until(loop, talk.body_len > 0);
+	run_loop_for_ms(loop, 200);
+	assert_false(talk.ended);
+	exchange_resume(talk.exchange);
+	talk_finish(&talk);
+	assert_row(talk.result == EXCHANGE_COMPLETE, "%s", talk.why);
+	talk_release(&talk);
+}
+
+/* ---- cancelling ---- */
+
+static void
+cancelled_exchange_closes_its_connection_and_calls_no_more(void **state)
+{
+	static app_script *const scripts[] = { says_nothing, reads_nothing, stops_in_body, floods };
+	unsigned accepted = 0;
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH_OF(scripts); i++) {
+		/* At once; while it sends; when the application works; in the middle of the answer.
+		 */
+		for (unsigned stage = 0; stage < 4; stage++) {
+			struct talk talk;
+
+			serve(scripts[i]);
+			assert_true(talk_start(&talk, pool, NULL));
+			assert_int_equal(talk_in_flight(), 1);
+			talk.to_send = stage == 1 ? 10000000 : 100;
+			if (stage > 0)
+				talk_feed(&talk);
+			if (stage > 1)
+				run_loop_for_ms(loop, 10);
+			if (stage > 2 && i > 1)
+				run_loop_until(loop, talk.body_len > 0);
+			talk_cancel(&talk);
+			run_loop_once(loop);
+			assert_int_equal(talk_in_flight(), 0);
+			accepted++;
+			assert_soon(fake_app_look(app).accepted == accepted);
+			assert_within_s(fake_app_look(app).ended == accepted, 1);
+			run_loop_once(loop);
+			talk_release(&talk);
+		}
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(silence_is_a_timeout),
+		TEST(slow_is_not_silent),
+		TEST(held_answer_has_no_deadline),
+		TEST(cancelled_exchange_closes_its_connection_and_calls_no_more),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

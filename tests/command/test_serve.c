@@ -1,0 +1,229 @@
+/* What `weir serve` tells systemd and operators, and the files that it keeps. */
+#include "serving.h"
+
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <unistd.h>
+
+/* ---- systemd ---- */
+
+/* The next message; "" if none comes. */
+static const char *
+next_message(int fd)
+{
+	static char text[500];
+	const ssize_t n = recv(fd, text, sizeof text - 1, 0);
+
+	text[n < 0 ? 0 : n] = '\0';
+	return text;
+}
+
+static void
+systemd_is_told_how_it_is(void **state)
+{
+	(void)state;
+	for (unsigned abstract = 0; abstract < 2; abstract++) {
+		const struct directory_path path = directory_path(&directory, "notify");
+		struct sockaddr_un name = unix_name(path.text);
+		const size_t len = offsetof(struct sockaddr_un, sun_path) + strlen(path.text);
+		const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+		char variable[200];
+
+		socket_limit_time(fd);
+		if (abstract != 0)
+			name.sun_path[0] = '\0';
+		assert_int_equal(bind(fd, (const struct sockaddr *)&name, (socklen_t)len), 0);
+		(void)snprintf(variable, sizeof variable, "NOTIFY_SOCKET=%s%s",
+			abstract != 0 ? "@" : "", path.text + abstract);
+		struct process_setup setup = { .environment =
+						       (const char *const[]){ variable, NULL } };
+
+		weir_start_with(LISTEN STATE NONE ALL, &setup);
+		assert_string_equal(next_message(fd), "READY=1");
+		/* Ready means that it serves. */
+		assert_int_equal(status_at("weir.sock"), 200);
+		process_signal(&process, SIGHUP);
+		const char *reloading = next_message(fd);
+
+		assert_row(strncmp(reloading, "RELOADING=1\nMONOTONIC_USEC=", 27) == 0, "%s",
+			reloading);
+		assert_true(strtoll(reloading + 27, NULL, 10) <= clock_monotonic_us());
+		assert_string_equal(next_message(fd), "READY=1");
+		process_signal(&process, SIGTERM);
+		assert_string_equal(next_message(fd), "STOPPING=1");
+		assert_int_equal(process_wait(&process), 0);
+		process_release(&process);
+		(void)close(fd);
+	}
+}
+
+static void
+notify_socket_that_is_none_does_no_harm(void **state)
+{
+	struct process_setup setup = { .environment = (const char *const[]){
+					       "NOTIFY_SOCKET=/none/notify", NULL } };
+
+	(void)state;
+	weir_start_with(LISTEN STATE NONE ALL, &setup);
+	assert_serving();
+	assert_int_equal(status_at("weir.sock"), 200);
+	weir_stop();
+}
+
+/* ---- state, metrics, logs ---- */
+
+/* Never a memory of its own: a web server that starts several of us expects one limit. */
+static void
+without_a_state_path_a_shared_file_is_used(void **state)
+{
+	char path[64], line[1000];
+	bool is_shared = false;
+
+	(void)state;
+	weir_start(LISTEN NONE ALL);
+	(void)snprintf(path, sizeof path, "/proc/%d/maps", (int)process.pid);
+	FILE *maps = fopen(path, "r");
+
+	assert_non_null(maps);
+	(void)snprintf(path, sizeof path, "/dev/shm/weir-%u.state\n", (unsigned)geteuid());
+	while (fgets(line, sizeof line, maps) != NULL)
+		is_shared = is_shared || strstr(line, path) != NULL ||
+			strstr(line, "/weir/state\n") != NULL;
+	(void)fclose(maps);
+	assert_true(is_shared);
+	weir_stop();
+}
+
+static void
+state_that_cannot_be_used_ends_it_with_a_sentence(void **state)
+{
+	struct process_setup setup = { 0 };
+
+	(void)state;
+	assert_int_equal(weir_run(LISTEN "[memory]\nstate = DIR/none/state\n" NONE ALL, &setup), 1);
+	assert_row(process_said(&process, "/none/state"), "%s", process_error(&process));
+	/* Its socket has gone with it. */
+	assert_int_equal(access(directory_path(&directory, "weir.sock").text, F_OK), -1);
+}
+
+/* The status line and the body of a page, or "" if nobody answers. */
+static const char *
+page(const char *path)
+{
+	static char answer[200000];
+	const int fd = connect_to("status.sock");
+	char request[100];
+	size_t len = 0;
+	ssize_t n;
+
+	(void)snprintf(request, sizeof request, "GET %s HTTP/1.0\r\n\r\n", path);
+	assert_true(socket_send(fd, slice_of(request)));
+	while ((n = recv(fd, answer + len, sizeof answer - 1 - len, 0)) > 0)
+		len += (size_t)n;
+	answer[len] = '\0';
+	(void)close(fd);
+	return answer;
+}
+
+static void
+metrics_and_health_can_be_asked_for(void **state)
+{
+	(void)state;
+	weir_start(LISTEN "metrics = unix:DIR/status.sock\n" STATE APP ALL);
+	assert_non_null(strstr(page("/metrics"), "HTTP/1.0 200 "));
+	assert_non_null(strstr(
+		page("/metrics"), "Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n"));
+	assert_non_null(strstr(page("/metrics"), "\nweir_breaker_open 0\n"));
+	assert_non_null(strstr(page("/healthz"), "HTTP/1.0 200 "));
+	assert_non_null(strstr(page("/healthz"), "\r\n\r\nok\n"));
+	assert_non_null(strstr(page("/other"), "HTTP/1.0 404 "));
+	/* A reload is counted, done or refused. */
+	process_signal(&process, SIGHUP);
+	assert_soon(strstr(page("/metrics"), "weir_reloads_total{result=\"done\"} 1\n") != NULL);
+	write_config("nonsense\n");
+	process_signal(&process, SIGHUP);
+	assert_soon(strstr(page("/metrics"), "weir_reloads_total{result=\"refused\"} 1\n") != NULL);
+	/* Who drains is not healthy. */
+	const int fd = begin_request();
+
+	assert_non_null(strstr(page("/metrics"), "\nweir_requests_in_flight 1\n"));
+	process_signal(&process, SIGTERM);
+	assert_soon(strstr(page("/healthz"), "HTTP/1.0 503 ") != NULL);
+	assert_non_null(strstr(page("/healthz"), "\r\n\r\nstopping\n"));
+	directory_write(&directory, "go", SLICE(""));
+	assert_true(socket_read_to_end(fd));
+	(void)close(fd);
+	assert_int_equal(process_wait(&process), 0);
+	assert_int_equal(access(directory_path(&directory, "status.sock").text, F_OK), -1);
+}
+
+/* mod_fcgid and lighttpd start several of us; the first has the address. */
+static void
+metrics_address_that_is_taken_stops_only_who_was_not_spawned(void **state)
+{
+	const char *const ini =
+		"[weir]\nmetrics = unix:DIR/status.sock\nlisten = unix:DIR/weir.sock\n" STATE NONE
+			ALL;
+	struct process_setup setup = { 0 };
+	const int taken = unix_listen(directory_path(&directory, "status.sock").text, 5);
+
+	(void)state;
+	assert_int_equal(weir_run(ini, &setup), 1);
+	assert_row(process_said(&process, "metrics: "), "%s", process_error(&process));
+	process_release(&process);
+	setup.standard_input = unix_listen(directory_path(&directory, "given.sock").text, 5);
+	weir_start_with(ini, &setup);
+	assert_serving();
+	assert_int_equal(status_at("given.sock"), 200);
+	weir_stop();
+	(void)close(setup.standard_input);
+	(void)close(taken);
+}
+
+static bool
+file_has(const char *name, const char *text)
+{
+	char *all = directory_read(&directory, name);
+	const bool has = strstr(all, text) != NULL;
+
+	free(all);
+	return has;
+}
+
+static void
+logs_go_where_they_are_sent(void **state)
+{
+	(void)state;
+	struct process_setup setup = { 0 };
+
+	weir_start_with(LISTEN
+		"log = file:DIR/weir.log\nlog_format = json\nreject_log = DIR/reject.log\n" STATE
+			NONE "[limit one]\npolicy = 1/1h\n" ALL "limit = one\n",
+		&setup);
+	assert_soon(file_has("weir.log", "\"message\":\"Serving.\""));
+	assert_int_equal(status_at("weir.sock"), 200);
+	assert_int_equal(status_at("weir.sock"), 429);
+	assert_soon(file_has("reject.log", "\"message\":\"Rejected.\",\"client\":\"192.0.2.1\""));
+	assert_false(file_has("weir.log", "Rejected."));
+	process_signal(&process, SIGTERM);
+	assert_int_equal(process_wait(&process), 0);
+	assert_true(file_has("weir.log", "\"message\":\"Stopped.\""));
+	assert_string_equal(process_error(&process), "");
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(systemd_is_told_how_it_is),
+		TEST(notify_socket_that_is_none_does_no_harm),
+		TEST(without_a_state_path_a_shared_file_is_used),
+		TEST(state_that_cannot_be_used_ends_it_with_a_sentence),
+		TEST(metrics_and_health_can_be_asked_for),
+		TEST(metrics_address_that_is_taken_stops_only_who_was_not_spawned),
+		TEST(logs_go_where_they_are_sent),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,315 @@
+/*
+ * Bodies: in any pieces, late, never ended, longer or shorter than they said, held back by the
+ * handler; and authorizers, which have none.
+ */
+#include "ask.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+/* ---- bodies ---- */
+
+static void
+body_empty_late_or_in_any_pieces_is_read(void **state)
+{
+	static const size_t lengths[] = { 0, 1, 7, 32768, 65535, 65536, 1000000, 20000000 };
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH_OF(lengths); i++) {
+		const int fd = rig_connect(&rig);
+		struct answer answer;
+		char expected[40];
+
+		ask_begin(fd, false, reads_body);
+		assert_soon(rig_look(&rig).open == 1);
+		assert_true(send_body(fd, lengths[i], false));
+		assert_soon(rig_look(&rig).body_bytes == lengths[i]);
+		rig.seen.body_bytes = 0;
+		assert_int_equal(rig_look(&rig).open, 1);
+		assert_true(send_body(fd, 0, true));
+		answer_read(&answer, fd, 1);
+		(void)snprintf(expected, sizeof expected, "%zu 0", lengths[i]);
+		assert_slice(answer_body(&answer), slice_of(expected));
+		answer_release(&answer);
+		(void)close(fd);
+	}
+}
+
+static void
+body_is_not_read_before_it_is_wanted(void **state)
+{
+	const int fd = rig_connect(&rig);
+
+	(void)state;
+	ask_begin(fd, false, waits);
+	assert_true(send_body(fd, 100000, true));
+	assert_soon(rig_look(&rig).open == 1);
+	assert_rig_serves(&rig);
+	assert_int_equal(rig_look(&rig).pieces, 0);
+	assert_int_equal(rig_look(&rig).body_ends, 0);
+	/* All of it is still there. */
+	rig_want_body(&rig);
+	assert_answered(fd, 200);
+	assert_int_equal(rig_look(&rig).body_bytes, 100000);
+	(void)close(fd);
+}
+
+static void
+body_that_is_held_slows_the_web_server_down(void **state)
+{
+	const uint64_t total = 4 * 1024 * 1024;
+	static char zeros[32768];
+	const int fd = rig_connect(&rig);
+	struct buf bytes;
+	uint64_t sent = 0;
+
+	(void)state;
+	ask_begin(
+		fd, false, (const char *const[]){ "REQUEST_METHOD", "POST", "MODE", "hold", NULL });
+	assert_int_equal(fcntl(fd, F_SETFL, O_NONBLOCK), 0);
+	bytes_init(&bytes);
+	while (sent < total) {
+		put_record(&bytes, FCGI_STDIN, 1, slice_make(zeros, sizeof zeros), 0);
+		sent += sizeof zeros;
+	}
+	put_record(&bytes, FCGI_STDIN, 1, SLICE(""), 0);
+	struct slice rest = buf_slice(&bytes);
+
+	/* As long as nobody wants more, no more than the kernel and a read or two hold. */
+	assert_soon(rig_look(&rig).open == 1);
+	for (unsigned i = 0; i < 200; i++) {
+		const ssize_t n = send(fd, rest.ptr, rest.len, MSG_NOSIGNAL);
+
+		rest = slice_skip(rest, n > 0 ? (size_t)n : 0);
+		(void)poll(NULL, 0, 1);
+	}
+	assert_true(bytes.len - rest.len < 2 * 1024 * 1024);
+	assert_int_equal(rig_look(&rig).pieces, 1);
+	while (rig_look(&rig).body_ends == 0) {
+		const ssize_t n = rest.len == 0 ? 0 : send(fd, rest.ptr, rest.len, MSG_NOSIGNAL);
+
+		assert_true(n >= 0 || errno == EAGAIN);
+		rest = slice_skip(rest, n > 0 ? (size_t)n : 0);
+		rig_want_body(&rig);
+	}
+	assert_int_equal(rig_look(&rig).body_bytes, total);
+	assert_int_equal(fcntl(fd, F_SETFL, 0), 0);
+	assert_answered(fd, 200);
+	buf_release(&bytes);
+	(void)close(fd);
+}
+
+static void
+body_that_stops_is_408_at_its_deadline(void **state)
+{
+	struct front_settings settings = rig_settings();
+
+	(void)state;
+	settings.body_timeout_us = 100000;
+	ask_anew(&settings);
+	for (unsigned some = 0; some < 2; some++) {
+		const int fd = rig_connect(&rig);
+		const int64_t start_us = clock_monotonic_us();
+
+		ask_begin(fd, true, reads_body);
+		assert_true(send_body(fd, some * 100000, false));
+		assert_answered(fd, 408);
+		assert_true(clock_monotonic_us() >= start_us + 100000);
+		assert_ended(fd);
+		(void)close(fd);
+	}
+	assert_int_equal(rig_look(&rig).gone_timeout, 2);
+	/* Time in which nobody wants the body does not count. */
+	const int fd = rig_connect(&rig);
+
+	ask_begin(fd, false, waits);
+	assert_soon(rig_look(&rig).open == 1);
+	(void)poll(NULL, 0, 250);
+	assert_int_equal(rig_look(&rig).gone_timeout, 2);
+	rig_answer(&rig);
+	assert_answered(fd, 200);
+	(void)close(fd);
+}
+
+/* Sends `sent` bytes where CONTENT_LENGTH says `length`. */
+static void
+answer_to_length(struct answer *answer, const char *length, size_t sent, const char *mode)
+{
+	const char *const params[] = { "MODE", mode, "CONTENT_LENGTH", length, NULL };
+	const int fd = rig_connect(&rig);
+
+	ask_begin(fd, false, params);
+	(void)send_body(fd, sent, true);
+	answer_read(answer, fd, 1);
+	(void)close(fd);
+}
+
+static void
+body_is_as_long_as_content_length_says(void **state)
+{
+	static const struct {
+		const char *length;
+		size_t sent;
+		const char *expected; /* NULL: no answer */
+	} rows[] = {
+		{ "10", 10, "10 0" },
+		{ "0010", 10, "10 0" },
+		{ "", 10, "10 0" },
+		{ "", 0, "0 0" },
+		{ "0", 0, "0 0" },
+		{ "10", 11, "10 0" },
+		{ "10", 1000000, "10 0" },
+		{ "0", 10, "0 0" },
+		{ "10", 9, NULL },
+		{ "10", 0, NULL },
+		{ "9223372036854775807", 10, NULL },
+	};
+	unsigned gone = 0;
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH_OF(rows); i++) {
+		struct answer answer;
+
+		answer_to_length(&answer, rows[i].length, rows[i].sent, "body");
+		assert_int_equal(answer.got, GOT_RECORD);
+		if (rows[i].expected != NULL) {
+			assert_slice(answer_body(&answer), slice_of(rows[i].expected));
+		} else {
+			/* The client has gone: nobody waits for what is not coming. */
+			assert_int_equal(answer.out.len, 0);
+			gone++;
+		}
+		assert_int_equal(rig_look(&rig).gone_peer, gone);
+		answer_release(&answer);
+	}
+}
+
+/* nginx's auth_request sends the length of a body that it keeps to itself. */
+static void
+short_body_that_nobody_wants_does_not_matter(void **state)
+{
+	struct answer answer;
+
+	(void)state;
+	answer_to_length(&answer, "5000", 0, "dump");
+	assert_true(answer_is_whole(&answer));
+	answer_release(&answer);
+	const int fd = rig_connect(&rig);
+
+	ask_begin(
+		fd, false, (const char *const[]){ "MODE", "wait", "CONTENT_LENGTH", "5000", NULL });
+	assert_true(send_body(fd, 0, true));
+	assert_soon(rig_look(&rig).open == 1);
+	assert_rig_serves(&rig);
+	rig_answer(&rig);
+	assert_answered(fd, 200);
+	assert_int_equal(rig_look(&rig).gone_peer, 0);
+	(void)close(fd);
+}
+
+static void
+short_body_is_told_when_it_is_wanted_later(void **state)
+{
+	const int fd = rig_connect(&rig);
+
+	(void)state;
+	ask_begin(
+		fd, true, (const char *const[]){ "MODE", "wait", "CONTENT_LENGTH", "5000", NULL });
+	assert_true(send_body(fd, 0, true));
+	assert_soon(rig_look(&rig).open == 1);
+	assert_rig_serves(&rig);
+	rig_want_body(&rig);
+	assert_int_equal(rig_look(&rig).gone_peer, 1);
+	struct answer answer;
+
+	answer_read(&answer, fd, 1);
+	assert_true(answer.ended);
+	answer_release(&answer);
+	assert_goes_on(fd);
+	(void)close(fd);
+}
+
+static void
+content_length_that_is_none_is_400(void **state)
+{
+	static const char *const lengths[] = { "-1", "+1", "1e3", "x", " 1", "1 ", "1,1", "0x10",
+		"9223372036854775808", "99999999999999999999999" };
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH_OF(lengths); i++) {
+		struct answer answer;
+
+		answer_to_length(&answer, lengths[i], 3, "dump");
+		assert_row(answer_status(&answer) == 400, "%s", lengths[i]);
+		answer_release(&answer);
+	}
+	const int fd = rig_connect(&rig);
+	struct answer answer;
+
+	ask_begin(fd, false,
+		(const char *const[]){ "CONTENT_LENGTH", "1", "CONTENT_LENGTH", "2", NULL });
+	answer_read(&answer, fd, 1);
+	assert_int_equal(answer_status(&answer), 400);
+	answer_release(&answer);
+	(void)close(fd);
+	assert_int_equal(rig_look(&rig).requests, 0);
+}
+
+/* ---- authorizers ---- */
+
+static void
+authorizer_is_never_waited_for_a_body(void **state)
+{
+	static const char *const odd[] = { "MODE", "body", "CONTENT_LENGTH", "x", NULL };
+
+	(void)state;
+	for (unsigned keep = 0; keep < 2; keep++) {
+		/* No STDIN at all, its end, and a body that should not be there. */
+		for (unsigned kind = 0; kind < 3; kind++) {
+			const int fd = rig_connect(&rig);
+			struct buf bytes;
+
+			bytes_init(&bytes);
+			put_head(&bytes,
+				&(const struct request_spec){ .params = kind == 2 ? odd : dump,
+					.role = FCGI_AUTHORIZER,
+					.keep = keep != 0 });
+			if (kind == 2)
+				put_stream(&bytes, FCGI_STDIN, 1, SLICE("no business here"), 5);
+			if (kind > 0)
+				put_record(&bytes, FCGI_STDIN, 1, SLICE(""), 0);
+			assert_true(socket_send(fd, buf_slice(&bytes)));
+			assert_answered(fd, 200);
+			assert_int_equal(rig_look(&rig).body_bytes, 0);
+			if (keep != 0) {
+				assert_goes_on(fd);
+				rig.seen.body_bytes = 0;
+			} else {
+				assert_ended(fd);
+			}
+			buf_release(&bytes);
+			(void)close(fd);
+		}
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(body_empty_late_or_in_any_pieces_is_read),
+		TEST(body_is_not_read_before_it_is_wanted),
+		TEST(body_that_is_held_slows_the_web_server_down),
+		TEST(body_that_stops_is_408_at_its_deadline),
+		TEST(body_is_as_long_as_content_length_says),
+		TEST(short_body_that_nobody_wants_does_not_matter),
+		TEST(short_body_is_told_when_it_is_wanted_later),
+		TEST(content_length_that_is_none_is_400),
+		TEST(authorizer_is_never_waited_for_a_body),
+	};
+	struct err err;
+
+	return front_start(&err) != 0 ? 1 : cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,235 @@
+/* Admitted requests on their way to the application and back, each side waiting for the other. */
+#include "serve.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+/* ---- what is passed on ---- */
+
+static void
+answer_comes_in_its_normal_form(void **state)
+{
+	struct answer answer;
+
+	(void)state;
+	serve(APP ALL, answers);
+	rig_ask(&rig, &answer, "GET", "/", NULL);
+	assert_true(answer_is_whole(&answer));
+	assert_slice(buf_slice(&answer.out),
+		SLICE("Status: 404 Not Found\r\nSet-Cookie: a=1\r\nX-Powered-By: PHP\r\n"
+		      "Set-Cookie: b=2\r\nContent-Length: 5\r\n\r\nhello"));
+	assert_slice(buf_slice(&answer.err), SLICE("PHP Warning: something"));
+	assert_int_equal(answer.app_status, 3);
+	answer_release(&answer);
+}
+
+static void
+request_arrives_as_it_came(void **state)
+{
+	static const char *const more[] = { "SCRIPT_FILENAME", "proxy:fcgi://localhost//srv/x.php",
+		"HTTP_PROXY", "evil:80", "proxy-nokeepalive", "1", "EMPTY", "", NULL };
+
+	(void)state;
+	serve(APP ALL, answers);
+	const int fd = begin(true, more);
+	struct answer answer;
+
+	assert_true(send_body(fd, 3000000, true));
+	answer_read(&answer, fd, 1);
+	assert_int_equal(answer_status(&answer), 404);
+	assert_int_equal(fake_app_params(app, more[0], more[1]), 1);
+	assert_int_equal(fake_app_params(app, "HTTP_PROXY", NULL), 0);
+	assert_int_equal(fake_app_params(app, "proxy-nokeepalive", "1"), 1);
+	assert_int_equal(fake_app_params(app, "EMPTY", ""), 1);
+	assert_int_equal(fake_app_look(app).body_len, 3000000);
+	assert_true(fake_app_look(app).body_ended);
+	answer_release(&answer);
+	(void)close(fd);
+}
+
+static void
+connection_is_kept_over_many_requests(void **state)
+{
+	const char *const params[] = { "REQUEST_METHOD", "GET", "REQUEST_URI", "/", NULL };
+
+	(void)state;
+	serve(APP ALL, answers);
+	const int fd = rig_connect(&rig);
+
+	for (unsigned i = 0; i < 50; i++) {
+		struct answer answer;
+
+		answer_to(&answer, fd,
+			&(const struct request_spec){
+				.params = params, .body = SLICE("body"), .keep = true });
+		assert_true(answer_is_whole(&answer));
+		assert_slice(answer_body(&answer), SLICE("hello"));
+		answer_release(&answer);
+	}
+	(void)close(fd);
+}
+
+static void
+answers_with_status(struct app_conn *conn)
+{
+	char head[100];
+
+	if (!app_read_request(conn))
+		return;
+	const int n = snprintf(head, sizeof head, "Status: %u\r\nX: y\r\n\r\n",
+		conn->number == 0           ? 204U
+			: conn->number == 1 ? 304U
+					    : 200U);
+
+	(void)app_out(conn, slice_make(head, (size_t)n));
+	(void)app_answer(conn, SLICE("a body that has no place there"));
+}
+
+static void
+body_that_has_no_place_is_dropped(void **state)
+{
+	(void)state;
+	serve(APP ALL, answers_with_status);
+	for (unsigned i = 0; i < 4; i++) {
+		struct answer answer;
+
+		rig_ask(&rig, &answer, i == 2 ? "HEAD" : "GET", "/", NULL);
+		assert_true(answer_is_whole(&answer));
+		assert_int_equal(answer_status(&answer), i == 0 ? 204 : i == 1 ? 304 : 200);
+		assert_int_equal(answer_body(&answer).len == 0, i < 3);
+		answer_release(&answer);
+	}
+}
+
+/* ---- large bodies ---- */
+
+struct upload {
+	pthread_t thread;
+	int fd;
+	size_t len;
+	bool sent;
+};
+
+static void *
+send_upload(void *context)
+{
+	struct upload *upload = context;
+
+	upload->sent = send_body(upload->fd, upload->len, true);
+	return NULL;
+}
+
+static void
+bodies_stream_in_both_directions_at_once(void **state)
+{
+	struct upload upload = { .len = 30000000 };
+	struct answer answer;
+
+	(void)state;
+	serve(APP ALL, echoes);
+	upload.fd = begin(true, NULL);
+	assert_int_equal(pthread_create(&upload.thread, NULL, send_upload, &upload), 0);
+	answer_read(&answer, upload.fd, 1);
+	assert_int_equal(pthread_join(upload.thread, NULL), 0);
+	assert_true(upload.sent);
+	assert_true(answer_is_whole(&answer));
+	assert_int_equal(answer_body(&answer).len, upload.len);
+	answer_release(&answer);
+	(void)close(upload.fd);
+}
+
+static void
+application_waits_for_a_slow_client(void **state)
+{
+	struct answer answer;
+
+	(void)state;
+	serve(APP ALL, floods);
+	const int fd = begin(true, NULL);
+
+	assert_true(send_body(fd, 0, true));
+	assert_soon(fake_app_look(app).requests == 1);
+	(void)poll(NULL, 0, 100);
+	/* The kernel's buffers and ours do not hold 30 MB. */
+	assert_int_equal(fake_app_look(app).ended, 0);
+	answer_read(&answer, fd, 1);
+	assert_true(answer_is_whole(&answer));
+	assert_int_equal(answer_body(&answer).len, 30000003);
+	answer_release(&answer);
+	(void)close(fd);
+}
+
+static void
+reads_nothing_for_a_while(struct app_conn *conn)
+{
+	if (!app_read_params(conn))
+		return;
+	(void)app_linger(conn, 150);
+	if (app_read_body(conn))
+		(void)app_answer(conn, SLICE("X: y\r\n\r\n"));
+}
+
+static void
+upload_waits_for_a_slow_application(void **state)
+{
+	struct upload upload = { .len = 30000000 };
+	struct answer answer;
+
+	(void)state;
+	serve(APP ALL, reads_nothing_for_a_while);
+	upload.fd = begin(false, NULL);
+	assert_int_equal(pthread_create(&upload.thread, NULL, send_upload, &upload), 0);
+	answer_read(&answer, upload.fd, 1);
+	assert_int_equal(pthread_join(upload.thread, NULL), 0);
+	assert_true(upload.sent && answer_is_whole(&answer));
+	assert_int_equal(fake_app_look(app).body_len, upload.len);
+	answer_release(&answer);
+	(void)close(upload.fd);
+}
+
+static void
+refuses_early(struct app_conn *conn)
+{
+	if (app_read_params(conn) && app_read_some(conn))
+		(void)app_answer(conn, SLICE("Status: 413\r\n\r\ntoo large"));
+}
+
+static void
+early_answer_ends_an_upload(void **state)
+{
+	(void)state;
+	serve(APP ALL, refuses_early);
+	for (unsigned keep = 0; keep < 2; keep++) {
+		struct upload upload = { .len = 30000000 };
+		struct answer answer;
+
+		upload.fd = begin(
+			keep != 0, (const char *const[]){ "CONTENT_LENGTH", "30000000", NULL });
+		assert_int_equal(pthread_create(&upload.thread, NULL, send_upload, &upload), 0);
+		answer_read(&answer, upload.fd, 1);
+		assert_true(answer_is_whole(&answer));
+		assert_int_equal(answer_status(&answer), 413);
+		/* All that the web server still sends is taken. */
+		assert_int_equal(pthread_join(upload.thread, NULL), 0);
+		assert_true(upload.sent);
+		answer_release(&answer);
+		(void)close(upload.fd);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(answer_comes_in_its_normal_form),
+		TEST(request_arrives_as_it_came),
+		TEST(connection_is_kept_over_many_requests),
+		TEST(body_that_has_no_place_is_dropped),
+		TEST(bodies_stream_in_both_directions_at_once),
+		TEST(application_waits_for_a_slow_client),
+		TEST(upload_waits_for_a_slow_application),
+		TEST(early_answer_ends_an_upload),
+	};
+
+	return rig_start() != 0 ? 1 : cmocka_run_group_tests(tests, NULL, NULL);
+}

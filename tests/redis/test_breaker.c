@@ -1,0 +1,339 @@
+/* breaker.h: in one process, and shared by several. Times are arguments; nobody waits. */
+#include "../unit.h"
+#include "weir/breaker.h"
+#include "weir/hash.h"
+#include "weir/memory.h"
+
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define NOW_US INT64_C(50000000000)
+#define DAY_US (INT64_C(86400) * 1000000)
+
+/* The longest back-off with its jitter. */
+#define LONGEST_US (INT64_C(12) * BREAKER_BACKOFF_MAX_US / 10)
+
+static void *area;
+
+static int
+setup(void **state)
+{
+	(void)state;
+	area = mmap(
+		NULL, MEMORY_AREA_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	return area == MAP_FAILED ? -1 : 0;
+}
+
+static int
+teardown(void **state)
+{
+	(void)state;
+	return munmap(area, MEMORY_AREA_SIZE);
+}
+
+static struct breaker *
+attach(const char *target)
+{
+	struct breaker *breaker = breaker_attach(area, MEMORY_AREA_SIZE, slice_of(target));
+
+	assert_non_null(breaker);
+	return breaker;
+}
+
+/* ---- one process ---- */
+
+static void
+a_new_breaker_is_closed(void **state)
+{
+	struct breaker *breaker = attach("unix:/redis");
+
+	(void)state;
+	assert_false(breaker_is_open(breaker));
+	assert_false(breaker_take_probe(breaker, NOW_US));
+	assert_false(breaker_close(breaker));
+	breaker_free(breaker);
+}
+
+static void
+it_opens_once_and_closes_once(void **state)
+{
+	struct breaker *breaker = attach("unix:/redis");
+
+	(void)state;
+	for (unsigned round = 0; round < 3; round++) {
+		assert_true(breaker_open(breaker, NOW_US));
+		assert_true(breaker_is_open(breaker));
+		assert_false(breaker_open(breaker, NOW_US));
+		assert_true(breaker_close(breaker));
+		assert_false(breaker_is_open(breaker));
+		assert_false(breaker_close(breaker));
+	}
+	breaker_free(breaker);
+}
+
+static void
+misses_in_a_row_open_it(void **state)
+{
+	struct breaker *breaker = attach("unix:/redis");
+
+	(void)state;
+	for (unsigned round = 0; round < 3; round++) {
+		for (unsigned i = 1; i < BREAKER_MISSES; i++)
+			assert_false(breaker_miss(breaker, NOW_US));
+		breaker_hit(breaker);
+		for (unsigned i = 1; i < BREAKER_MISSES; i++)
+			assert_false(breaker_miss(breaker, NOW_US));
+		assert_false(breaker_is_open(breaker));
+		assert_true(breaker_miss(breaker, NOW_US));
+		assert_true(breaker_is_open(breaker));
+		assert_false(breaker_miss(breaker, NOW_US));
+		/* What missed while it was open is not held against it afterwards. */
+		for (unsigned i = 0; i < 10; i++)
+			assert_false(breaker_miss(breaker, NOW_US));
+		assert_true(breaker_close(breaker));
+	}
+	breaker_free(breaker);
+}
+
+static void
+one_may_probe_when_the_back_off_is_over(void **state)
+{
+	struct breaker *breaker = attach("unix:/redis");
+
+	(void)state;
+	assert_true(breaker_open(breaker, NOW_US));
+	const int64_t at = breaker_probe_at(breaker);
+
+	assert_in_range(
+		at - NOW_US, BREAKER_BACKOFF_MIN_US * 8 / 10, BREAKER_BACKOFF_MIN_US * 12 / 10);
+	assert_false(breaker_take_probe(breaker, at - 1));
+	assert_true(breaker_take_probe(breaker, at));
+	assert_false(breaker_take_probe(breaker, at));
+	assert_true(breaker_is_open(breaker));
+	breaker_free(breaker);
+}
+
+static void
+the_back_off_doubles_up_to_a_second(void **state)
+{
+	struct breaker *breaker = attach("unix:/redis");
+	int64_t now = NOW_US, backoff = BREAKER_BACKOFF_MIN_US;
+
+	(void)state;
+	assert_true(breaker_open(breaker, now));
+	for (unsigned i = 0; i < 10; i++) {
+		now = breaker_probe_at(breaker);
+		assert_true(breaker_take_probe(breaker, now));
+		backoff =
+			backoff * 2 < BREAKER_BACKOFF_MAX_US ? backoff * 2 : BREAKER_BACKOFF_MAX_US;
+		assert_in_range(
+			breaker_probe_at(breaker) - now, backoff * 8 / 10, backoff * 12 / 10);
+	}
+	assert_true(breaker_close(breaker));
+	assert_true(breaker_open(breaker, now));
+	assert_in_range(breaker_probe_at(breaker) - now, 0, BREAKER_BACKOFF_MIN_US * 12 / 10);
+	breaker_free(breaker);
+}
+
+static void
+hosts_do_not_knock_all_at_once(void **state)
+{
+	struct breaker *breaker = attach("unix:/redis");
+	int64_t least = INT64_MAX, most = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < 200; i++) {
+		assert_true(breaker_open(breaker, NOW_US));
+		const int64_t after = breaker_probe_at(breaker) - NOW_US;
+
+		least = after < least ? after : least;
+		most = after > most ? after : most;
+		assert_true(breaker_close(breaker));
+	}
+	assert_true(most - least > BREAKER_BACKOFF_MIN_US / 5);
+	breaker_free(breaker);
+}
+
+/* ---- targets ---- */
+
+static void
+a_target_is_one_breaker_and_others_are_others(void **state)
+{
+	struct breaker *a = attach("unix:/a"), *b = attach("unix:/b"), *again = attach("unix:/a");
+
+	(void)state;
+	assert_true(breaker_open(a, NOW_US));
+	assert_true(breaker_is_open(again));
+	assert_false(breaker_is_open(b));
+	assert_true(breaker_close(again));
+	assert_false(breaker_is_open(a));
+	breaker_free(a);
+	breaker_free(b);
+	breaker_free(again);
+}
+
+/* As after many reloads, each with another server. */
+static void
+when_the_area_is_full_a_breaker_is_of_its_own(void **state)
+{
+	enum { MANY = 100 };
+	struct breaker *breakers[MANY];
+	char target[32];
+
+	(void)state;
+	for (unsigned i = 0; i < MANY; i++) {
+		(void)snprintf(target, sizeof target, "tcp:host%u:6379", i);
+		breakers[i] = attach(target);
+	}
+	for (unsigned i = 0; i < MANY; i++)
+		assert_true(breaker_open(breakers[i], NOW_US));
+	for (unsigned i = 0; i < MANY; i++) {
+		(void)snprintf(target, sizeof target, "tcp:host%u:6379", i);
+		struct breaker *again = attach(target);
+
+		/* A few are shared, and the last is not. */
+		if (i < 8)
+			assert_true(breaker_is_open(again));
+		if (i == MANY - 1)
+			assert_false(breaker_is_open(again));
+		breaker_free(again);
+	}
+	for (unsigned i = 0; i < MANY; i++)
+		breaker_free(breakers[i]);
+}
+
+static void
+without_an_area_it_works_as_well(void **state)
+{
+	struct breaker *a = breaker_attach(NULL, 0, SLICE("x")),
+		       *b = breaker_attach(NULL, 0, SLICE("x"));
+
+	(void)state;
+	assert_true(breaker_open(a, NOW_US));
+	assert_false(breaker_is_open(b));
+	breaker_free(a);
+	breaker_free(b);
+}
+
+/* ---- several processes ---- */
+
+enum { PROCESSES = 4, ROUNDS = 2000 };
+
+/* Counts by round what all processes together have done. */
+struct tally {
+	_Atomic unsigned arrived[4 * ROUNDS];
+	_Atomic unsigned opened[ROUNDS], probed[ROUNDS], closed[ROUNDS];
+};
+
+static void
+meet(struct tally *tally, unsigned at)
+{
+	(void)atomic_fetch_add(&tally->arrived[at], 1);
+	while (atomic_load(&tally->arrived[at]) < PROCESSES)
+		(void)usleep(0);
+}
+
+static void
+compete(struct tally *tally)
+{
+	struct breaker *breaker = breaker_attach(area, MEMORY_AREA_SIZE, SLICE("shared"));
+	int64_t now = NOW_US;
+
+	for (unsigned round = 0; breaker != NULL && round < ROUNDS; round++, now += DAY_US) {
+		meet(tally, 4 * round);
+		if (breaker_miss(breaker, now))
+			(void)atomic_fetch_add(&tally->opened[round], 1);
+		meet(tally, 4 * round + 1);
+		if (breaker_take_probe(breaker, now + LONGEST_US))
+			(void)atomic_fetch_add(&tally->probed[round], 1);
+		meet(tally, 4 * round + 2);
+		if (breaker_close(breaker))
+			(void)atomic_fetch_add(&tally->closed[round], 1);
+		meet(tally, 4 * round + 3);
+	}
+	_exit(breaker == NULL);
+}
+
+static void
+of_several_processes_one_finds_that_it_was_it(void **state)
+{
+	struct tally *tally = mmap(
+		NULL, sizeof *tally, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pid_t pids[PROCESSES];
+
+	(void)state;
+	assert_true(tally != MAP_FAILED);
+	for (unsigned i = 0; i < PROCESSES; i++) {
+		pids[i] = fork();
+		assert_true(pids[i] >= 0);
+		if (pids[i] == 0) {
+			(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+			(void)alarm(60); /* the others wait for it */
+			compete(tally);
+		}
+	}
+	for (unsigned i = 0; i < PROCESSES; i++) {
+		int status;
+
+		assert_int_equal(waitpid(pids[i], &status, 0), pids[i]);
+		assert_int_equal(status, 0);
+	}
+	for (unsigned round = 0; round < ROUNDS; round++) {
+		assert_row(atomic_load(&tally->opened[round]) == 1, "round %u", round);
+		assert_row(atomic_load(&tally->probed[round]) == 1, "round %u", round);
+		assert_row(atomic_load(&tally->closed[round]) == 1, "round %u", round);
+	}
+	assert_int_equal(munmap(tally, sizeof *tally), 0);
+}
+
+/* Who probes and dies has the right for one back-off and no longer. */
+static void
+a_process_that_dies_while_it_probes_is_forgotten(void **state)
+{
+	struct breaker *breaker = attach("unix:/redis");
+	int status;
+
+	(void)state;
+	assert_true(breaker_open(breaker, NOW_US));
+	const int64_t at = breaker_probe_at(breaker);
+	const pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0)
+		_exit(!breaker_take_probe(breaker, at));
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_false(breaker_take_probe(breaker, at));
+	assert_true(breaker_take_probe(breaker, breaker_probe_at(breaker)));
+	breaker_free(breaker);
+}
+
+#define breaker_test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		breaker_test(a_new_breaker_is_closed),
+		breaker_test(it_opens_once_and_closes_once),
+		breaker_test(misses_in_a_row_open_it),
+		breaker_test(one_may_probe_when_the_back_off_is_over),
+		breaker_test(the_back_off_doubles_up_to_a_second),
+		breaker_test(hosts_do_not_knock_all_at_once),
+		breaker_test(a_target_is_one_breaker_and_others_are_others),
+		breaker_test(when_the_area_is_full_a_breaker_is_of_its_own),
+		breaker_test(without_an_area_it_works_as_well),
+		breaker_test(of_several_processes_one_finds_that_it_was_it),
+		breaker_test(a_process_that_dies_while_it_probes_is_forgotten),
+	};
+	struct err err;
+
+	if (hash_start(&err) != 0)
+		return 1;
+	return cmocka_run_group_tests_name("redis/breaker", tests, NULL, NULL);
+}

@@ -1,0 +1,288 @@
+/* The log of rejections: a few in the log, all of them in a file of their own. */
+#include "../lib/directory.h"
+#include "../lib/soon.h"
+#include "weir/report.h"
+
+#include <pthread.h>
+#include <stdio.h>
+
+static struct directory directory;
+
+/* What came to the log. */
+static struct {
+	pthread_mutex_t lock;
+	unsigned lines;
+	uint64_t kept_back;
+	char last[LOG_LINE_MAX + 1];
+} logged = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static void
+take_line(void *context, enum log_level level, const char *line, size_t len)
+{
+	(void)context, (void)level;
+	(void)pthread_mutex_lock(&logged.lock);
+	memcpy(logged.last, line, len);
+	logged.last[len] = '\0';
+	logged.lines++;
+	const char *kept = strstr(logged.last, "kept_back=");
+
+	if (kept != NULL)
+		logged.kept_back += strtoull(kept + sizeof "kept_back=" - 1, NULL, 10);
+	(void)pthread_mutex_unlock(&logged.lock);
+}
+
+static int
+set_up(void **state)
+{
+	(void)state;
+	directory_make(&directory);
+	logged.lines = 0;
+	logged.kept_back = 0;
+	log_set_sink(take_line, NULL);
+	log_configure(LOG_LEVEL_INFO, LOG_FORMAT_TEXT);
+	return 0;
+}
+
+static int
+tear_down(void **state)
+{
+	(void)state;
+	log_set_sink(NULL, NULL);
+	log_configure(LOG_LEVEL_INFO, LOG_FORMAT_TEXT);
+	directory_remove(&directory);
+	return 0;
+}
+
+static struct report *
+open_report(const char *file, enum log_format format)
+{
+	struct err err = { "" };
+	struct report *report = report_new(
+		file == NULL ? NULL : directory_path(&directory, file).text, format, &err);
+
+	assert_row(report != NULL, "%s", err.text);
+	return report;
+}
+
+static void
+reject(struct report *report, const char *path, bool is_enforced)
+{
+	static const struct limit limit = { .name = "login" };
+	static const struct policy policy = { .name = "1m" };
+	static const struct outcome outcome = { .limit = &limit, .policy = &policy };
+
+	report_rejected(report,
+		&(const struct report_rejection){ .client = SLICE("192.0.2.1"),
+			.route = SLICE("form"),
+			.method = SLICE("POST"),
+			.path = slice_of(path),
+			.identity = SLICE("login:192.0.2.1"),
+			.outcome = &outcome,
+			.retry_after_s = 12,
+			.is_enforced = is_enforced });
+}
+
+static const char fields[] =
+	"client=192.0.2.1 route=form limit=login policy=1m retry_after=12 method=POST ";
+
+static void
+line_says_who_what_and_for_how_long(void **state)
+{
+	struct report *report = open_report(NULL, LOG_FORMAT_TEXT);
+	char expected[300];
+
+	(void)state;
+	for (unsigned enforced = 0; enforced < 2; enforced++) {
+		(void)snprintf(expected, sizeof expected,
+			"info: %s %spath=/x identity=login:192.0.2.1",
+			enforced != 0 ? "Rejected." : "Would be rejected.", fields);
+		reject(report, "/x", enforced != 0);
+		assert_string_equal(logged.last, expected);
+	}
+	report_free(report);
+	report_free(NULL);
+}
+
+static void
+log_gets_a_few_and_is_told_of_the_others(void **state)
+{
+	struct report *report = open_report(NULL, LOG_FORMAT_TEXT);
+	const int64_t start_us = clock_monotonic_us();
+	unsigned total = 0;
+
+	(void)state;
+	/* A flood for a bit more than a second. */
+	while (clock_monotonic_us() < start_us + 1100000 || logged.kept_back == 0) {
+		reject(report, "/x", true);
+		total++;
+		assert_true(clock_monotonic_us() < start_us + SOON_S * INT64_C(1000000));
+	}
+	const unsigned seconds = (unsigned)((clock_monotonic_us() - start_us) / 1000000) + 1;
+
+	assert_true(total > 100);
+	assert_in_range(logged.lines, 11, 10 * seconds);
+	/* None is lost from the count but those since the last line. */
+	assert_in_range(logged.kept_back, 1, total - logged.lines);
+	report_free(report);
+}
+
+static void
+nothing_is_logged_above_the_level(void **state)
+{
+	struct report *report = open_report(NULL, LOG_FORMAT_TEXT);
+
+	(void)state;
+	log_configure(LOG_LEVEL_WARN, LOG_FORMAT_TEXT);
+	reject(report, "/x", true);
+	assert_int_equal(logged.lines, 0);
+	report_free(report);
+}
+
+static unsigned
+count_lines(const char *text, const char *expected)
+{
+	unsigned count = 0;
+
+	for (const char *at = text; (at = strstr(at, expected)) != NULL; at++)
+		count++;
+	return count;
+}
+
+static void
+file_of_its_own_gets_every_line_whatever_the_level(void **state)
+{
+	struct report *report = open_report("reject.log", LOG_FORMAT_TEXT);
+
+	(void)state;
+	log_configure(LOG_LEVEL_ERROR, LOG_FORMAT_TEXT);
+	for (unsigned i = 0; i < 1000; i++)
+		reject(report, "/x", i % 2 == 0);
+	report_free(report);
+	assert_int_equal(logged.lines, 0);
+	char *text = directory_read(&directory, "reject.log");
+
+	assert_int_equal(count_lines(text, "\n"), 1000);
+	assert_int_equal(count_lines(text, "info: Rejected. client="), 500);
+	assert_int_equal(count_lines(text, "info: Would be rejected. client="), 500);
+	assert_int_equal(count_lines(text, fields), 1000);
+	assert_int_equal(count_lines(text, "kept_back"), 0);
+	free(text);
+}
+
+static void
+file_may_be_json(void **state)
+{
+	struct report *report = open_report("reject.log", LOG_FORMAT_JSON);
+
+	(void)state;
+	reject(report, "/x", true);
+	report_free(report);
+	char *text = directory_read(&directory, "reject.log");
+
+	assert_int_equal(text[0], '{');
+	assert_int_equal(count_lines(text, "}\n"), 1);
+	assert_int_equal(count_lines(text, "\"client\":\"192.0.2.1\""), 1);
+	assert_int_equal(count_lines(text, "\"retry_after\":12"), 1);
+	free(text);
+}
+
+static void
+no_path_can_forge_a_line(void **state)
+{
+	struct report *report = open_report("reject.log", LOG_FORMAT_TEXT);
+
+	(void)state;
+	reject(report, "/x\ninfo: Rejected. client=192.0.2.9\r\x1b[2J", true);
+	report_free(report);
+	char *text = directory_read(&directory, "reject.log");
+
+	assert_int_equal(count_lines(text, "\n"), 1);
+	assert_int_equal(count_lines(text, "\ninfo"), 0);
+	assert_int_equal(
+		count_lines(text, "path=\"/x\\x0ainfo: Rejected. client=192.0.2.9\\x0d\\x1b[2J\""),
+		1);
+	free(text);
+}
+
+static void
+lines_that_the_file_does_not_take_are_counted(void **state)
+{
+	struct err err;
+	struct report *report = report_new("/dev/full", LOG_FORMAT_TEXT, &err);
+	uint64_t dropped = 0;
+
+	(void)state;
+	assert_non_null(report);
+	for (unsigned i = 0; i < 20; i++)
+		reject(report, "/x", true);
+	assert_soon((dropped += report_take_dropped(report)) == 20);
+	report_free(report);
+	report = open_report(NULL, LOG_FORMAT_TEXT);
+	assert_int_equal(report_take_dropped(report), 0);
+	report_free(report);
+}
+
+static void
+file_that_cannot_be_opened_is_refused(void **state)
+{
+	struct err err = { "" };
+
+	(void)state;
+	assert_null(report_new(
+		directory_path(&directory, "none/reject.log").text, LOG_FORMAT_TEXT, &err));
+	assert_row(strstr(err.text, "none/reject.log") != NULL, "%s", err.text);
+}
+
+/* ---- threads ---- */
+
+static void *
+reject_many(void *context)
+{
+	for (unsigned i = 0; i < 500; i++)
+		reject(context, "/x", true);
+	return NULL;
+}
+
+static void
+threads_share_the_file_and_the_throttle(void **state)
+{
+	static const char *const files[] = { "reject.log", NULL };
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH_OF(files); i++) {
+		struct report *report = open_report(files[i], LOG_FORMAT_TEXT);
+		pthread_t threads[4];
+
+		for (size_t j = 0; j < LENGTH_OF(threads); j++)
+			assert_int_equal(pthread_create(&threads[j], NULL, reject_many, report), 0);
+		for (size_t j = 0; j < LENGTH_OF(threads); j++)
+			assert_int_equal(pthread_join(threads[j], NULL), 0);
+		report_free(report);
+	}
+	char *text = directory_read(&directory, "reject.log");
+
+	assert_int_equal(count_lines(text, "\n"), 2000);
+	assert_int_equal(count_lines(text, fields), 2000);
+	assert_true(logged.lines >= 10 && logged.lines < 2000);
+	free(text);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(line_says_who_what_and_for_how_long),
+		TEST(log_gets_a_few_and_is_told_of_the_others),
+		TEST(nothing_is_logged_above_the_level),
+		TEST(file_of_its_own_gets_every_line_whatever_the_level),
+		TEST(file_may_be_json),
+		TEST(no_path_can_forge_a_line),
+		TEST(lines_that_the_file_does_not_take_are_counted),
+		TEST(file_that_cannot_be_opened_is_refused),
+		TEST(threads_share_the_file_and_the_throttle),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
