@@ -1,0 +1,27 @@
+"""What the system tests stand on: real servers, each a class, in one temporary directory.
+
+A test class makes a Place (the directory), starts the servers that it wants in it, and asks them
+with the small clients here. Nothing sleeps to wait for something: a server is ready when it has
+answered, and wait_until asks again and again. Nothing outlives a test: servers are stopped by their
+process id, and get a signal from the kernel should the test itself be killed.
+"""
+
+from weirtest import fcgi, process
+from weirtest.apache import ApacheFcgid, ApacheProxy
+from weirtest.case import Case, TooSlow, attempts, main
+from weirtest.client import Zeros, ask
+from weirtest.lighttpd import Lighttpd, LighttpdAuthorizer, LighttpdSpawn
+from weirtest.load import Load
+from weirtest.metrics import Metrics
+from weirtest.nginx import Nginx
+from weirtest.phpfpm import PhpFpm
+from weirtest.place import Place
+from weirtest.process import wait_until
+from weirtest.redis import Redis
+from weirtest.weir import Weir
+
+__all__ = [
+    "ApacheFcgid", "ApacheProxy", "Case", "Lighttpd", "LighttpdAuthorizer", "LighttpdSpawn", "Load",
+    "Metrics", "Nginx", "PhpFpm", "Place", "Redis", "TooSlow", "Weir", "Zeros", "ask", "attempts",
+    "fcgi", "main", "process", "wait_until",
+]

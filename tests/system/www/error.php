@@ -1,0 +1,3 @@
+<?php
+error_log("a line for the error log");
+echo "logged\n";
