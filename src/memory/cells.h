@@ -59,6 +59,7 @@ struct stripe_view {
 	uint32_t chain_count; /* a power of two */
 	struct cell *cells; /* [0] is not one */
 	uint32_t cell_count;
+	uint32_t index; /* of the stripe in the memory */
 };
 
 /* Makes an empty stripe of zeroed memory, or makes one whole again that a process died in. */

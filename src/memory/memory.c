@@ -18,7 +18,7 @@
 /* Changes with every change of the layout. */
 const char memory_magic[MAGIC_SIZE] = "weirm02";
 
-enum { STRIPES = 256, STRIPES_SMALL = 64, SMALL = 4 * 1024 * 1024 };
+enum { STRIPES = STRIPES_MAX, STRIPES_SMALL = 64, SMALL = 4 * 1024 * 1024 };
 
 _Static_assert(sizeof(struct memory_header) <= HEADER_SIZE, "the header fits its page");
 
@@ -45,6 +45,7 @@ memory_stripe_at(const struct memory *memory, uint32_t index)
 		.chain_count = header->chain_count,
 		.cells = (struct cell *)(void *)(base + chains_size),
 		.cell_count = header->cell_count,
+		.index = index,
 	};
 }
 

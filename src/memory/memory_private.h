@@ -6,7 +6,7 @@
 
 #include <stdalign.h>
 
-enum { HEADER_SIZE = 4096, MAGIC_SIZE = 8, BOOT_SIZE = 36 };
+enum { HEADER_SIZE = 4096, MAGIC_SIZE = 8, BOOT_SIZE = 36, STRIPES_MAX = 256 };
 
 struct memory_header {
 	char magic[MAGIC_SIZE];
@@ -22,6 +22,7 @@ struct memory {
 	struct store store;
 	struct memory_header *header;
 	uint64_t mapped;
+	_Atomic bool stuck[STRIPES_MAX]; /* a lock that was waited for in vain (store.c) */
 };
 
 extern const char memory_magic[MAGIC_SIZE];

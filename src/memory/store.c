@@ -1,17 +1,23 @@
 /*
  * Deciding in memory. The stripes of a check are locked in the order of their addresses, so two
- * checks cannot wait for each other, and each lock is waited for a millisecond at the most in all:
- * a process that is stopped inside a stripe must not stop the others.
+ * checks cannot wait for each other.
+ *
+ * A lock is held for less than a microsecond, but whoever holds it may have to wait for a processor
+ * meanwhile. To give up then would admit what the limit rejects, so a check waits for long enough
+ * that a busy machine comes round to all. A process that is stopped inside a stripe must not stop
+ * the others, though: after one such wait in vain the stripe is not waited for again, until
+ * somebody has found it free.
  */
 #include "memory_private.h"
 
 #include "weir/clock.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <time.h>
 
-enum { LOCK_WAIT_NS = 1000000 };
+enum { LOCK_WAIT_NS = 50 * 1000000 };
 
 /* One bucket on its way through a check. */
 struct work {
@@ -67,19 +73,31 @@ wait_for(pthread_mutex_t *lock, const struct timespec *until)
 }
 
 static int
-lock_stripe(const struct stripe_view *view, struct timespec *until)
+wait_for_busy(pthread_mutex_t *lock, struct timespec *until)
 {
+	if (until->tv_sec == 0) {
+		(void)clock_gettime(CLOCK_MONOTONIC, until);
+		until->tv_nsec += LOCK_WAIT_NS;
+		until->tv_sec += until->tv_nsec / 1000000000;
+		until->tv_nsec %= 1000000000;
+	}
+	return wait_for(lock, until);
+}
+
+/* *until is the check's, set by the first wait. */
+static int
+lock_stripe(const struct stripe_view *view, _Atomic bool *stuck, struct timespec *until)
+{
+	const bool was_stuck = atomic_load_explicit(stuck, memory_order_relaxed);
 	int error = pthread_mutex_trylock(&view->stripe->lock);
 
-	if (error == EBUSY) {
-		if (until->tv_sec == 0) {
-			(void)clock_gettime(CLOCK_MONOTONIC, until);
-			until->tv_nsec += LOCK_WAIT_NS;
-			until->tv_sec += until->tv_nsec / 1000000000;
-			until->tv_nsec %= 1000000000;
-		}
-		error = wait_for(&view->stripe->lock, until);
-	}
+	if (error == EBUSY && !was_stuck)
+		error = wait_for_busy(&view->stripe->lock, until);
+	const bool is_stuck = error == EBUSY || error == ETIMEDOUT;
+
+	/* All threads read it, and hardly ever one has to write. */
+	if (is_stuck != was_stuck)
+		atomic_store_explicit(stuck, is_stuck, memory_order_relaxed);
 	if (error == EOWNERDEAD) {
 		stripe_repair(view);
 		counter_add(COUNT_MEMORY_REPAIRED, 1);
@@ -96,12 +114,12 @@ unlock_stripes(const struct stripe_view *views, unsigned count)
 }
 
 static bool
-lock_stripes(const struct stripe_view *views, unsigned count)
+lock_stripes(struct memory *memory, const struct stripe_view *views, unsigned count)
 {
 	struct timespec until = { 0 };
 
 	for (unsigned i = 0; i < count; i++) {
-		if (lock_stripe(&views[i], &until) != 0) {
+		if (lock_stripe(&views[i], &memory->stuck[views[i].index], &until) != 0) {
 			unlock_stripes(views, i);
 			return false;
 		}
@@ -154,7 +172,7 @@ decide_here(struct memory *memory, struct check *check, struct decision *decisio
 	}
 	const unsigned count = stripes_in_order(works, check->count, views);
 
-	if (!lock_stripes(views, count)) {
+	if (!lock_stripes(memory, views, count)) {
 		*decision = (struct decision){ .verdict = VERDICT_UNAVAILABLE,
 			.why = UNAVAILABLE_LOCK };
 		return;
