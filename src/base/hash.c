@@ -34,6 +34,13 @@ hash_text(struct hash_wide hash, char out[HASH_TEXT_SIZE])
 		sodium_base64_VARIANT_URLSAFE_NO_PADDING);
 }
 
+void
+hash_sha256(struct slice data, uint8_t out[HASH_SHA256_SIZE])
+{
+	_Static_assert(HASH_SHA256_SIZE == crypto_hash_sha256_BYTES, "a SHA-256 is 32 bytes");
+	(void)crypto_hash_sha256(out, (const unsigned char *)data.ptr, data.len);
+}
+
 uint32_t
 hash_tag(struct slice data)
 {

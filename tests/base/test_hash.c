@@ -100,6 +100,26 @@ random_bytes_are_filled_to_the_last(void **state)
 		assert_int_not_equal(seen[i], 0);
 }
 
+/* As sha256sum(1) has it, whose output administrators write into files. */
+static void
+sha256_is_that_of_the_standard(void **state)
+{
+	static const struct {
+		const char *text;
+		uint8_t first, last;
+	} rows[] = { { "", 0xe3, 0x55 }, { "abc", 0xba, 0xad } };
+	uint8_t out[HASH_SHA256_SIZE];
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH_OF(rows); i++) {
+		hash_sha256(slice_of(rows[i].text), out);
+		assert_int_equal(out[0], rows[i].first);
+		assert_int_equal(out[HASH_SHA256_SIZE - 1], rows[i].last);
+	}
+	hash_sha256(slice_of(NULL), out);
+	assert_int_equal(out[0], rows[0].first);
+}
+
 int
 main(void)
 {
@@ -107,6 +127,7 @@ main(void)
 		cmocka_unit_test(hashes_are_blake2b_of_128_bits),
 		cmocka_unit_test(texts_of_hashes_are_base64url),
 		cmocka_unit_test(tag_is_the_first_bytes_of_the_hash),
+		cmocka_unit_test(sha256_is_that_of_the_standard),
 		cmocka_unit_test(every_byte_of_key_and_data_counts),
 		cmocka_unit_test(random_bytes_are_filled_to_the_last),
 	};
