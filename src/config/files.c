@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
+#include <grp.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -56,6 +57,31 @@ config_file_load(const char *name, size_t max, struct file_content *content, str
 		*content = (struct file_content){ 0 };
 	}
 	return result;
+}
+
+/* A group that is ours is harmless, and so is the one of a package (0640 root:weir) when root
+ * checks. The web server's group is never: its applications are who the secret is kept from. */
+static bool
+is_group_trusted(gid_t gid)
+{
+	const struct group *web = getgrnam(WEIR_WEB_GROUP);
+
+	if (gid == getegid())
+		return true;
+	return geteuid() == 0 && (web == NULL || web->gr_gid != gid);
+}
+
+int
+config_file_check_secret(const char *name, const struct stat *status, struct err *err)
+{
+	if ((status->st_mode & S_IRWXO) != 0)
+		return err_set(err, "every user of this host can read %s; chmod o= %s", name, name);
+	if ((status->st_mode & S_IRWXG) != 0 && !is_group_trusted(status->st_gid))
+		return err_set(err,
+			"the members of group id %u can read %s; chmod g= %s, or give it a group "
+			"of weir's own",
+			(unsigned)status->st_gid, name, name);
+	return 0;
 }
 
 /* The pattern behind the directory of `beside`. That directory may be called "a[1]". */

@@ -17,6 +17,10 @@ struct file_content {
 int config_file_load(const char *name, size_t max, struct file_content *content,
 	struct err *err) WEIR_MUST_CHECK;
 
+/* -1 if others than weir and root can read the file; err says who, and what to do. */
+int config_file_check_secret(
+	const char *name, const struct stat *status, struct err *err) WEIR_MUST_CHECK;
+
 typedef void config_files_each_fn(void *context, const char *name);
 
 /*

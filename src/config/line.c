@@ -65,8 +65,7 @@ static const struct {
 	{ { "\xef\xbb\xbf", 3 }, "a byte order mark" },
 };
 
-/* The length of the character at the front, or 0 if the bytes are no UTF-8 (RFC 3629). */
-static size_t
+size_t
 utf8_len(struct slice s)
 {
 	const unsigned char *b = (const unsigned char *)s.ptr;

@@ -26,4 +26,8 @@ int config_line_parse(
 /* 1 to 64 letters, digits, `-`, `_` and `.`: what a section or a policy can be called. */
 int config_name_check(struct slice name, struct err *err) WEIR_MUST_CHECK;
 
+/* The length of the character at the front, or 0 if the bytes are no UTF-8 (RFC 3629); the text is
+ * not empty. */
+size_t utf8_len(struct slice text);
+
 #endif

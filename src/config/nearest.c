@@ -1,7 +1,7 @@
 /*
  * Nearest words, by the number of letters to insert, delete, replace or swap with a neighbour
  * (optimal string alignment), whatever the case. A word that contains the other (`timeout`,
- * `idle_timeout`) is as near as the farthest that is still taken.
+ * `idle_timeout`) is nearer than the farthest that is still taken.
  */
 #include "nearest.h"
 
@@ -79,9 +79,9 @@ nearest_offer(struct nearest *nearest, const char *word)
 		return;
 	unsigned distance = distance_of(nearest->text, other);
 
-	if (distance > nearest->farthest &&
+	if (distance >= nearest->farthest &&
 		(contains(other, nearest->text) || contains(nearest->text, other)))
-		distance = nearest->farthest;
+		distance = nearest->farthest - 1;
 	if (distance < nearest->distance) {
 		nearest->distance = distance;
 		nearest->best = word;

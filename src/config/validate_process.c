@@ -1,10 +1,10 @@
 /* [weir], [memory] and [redis]: what they open to whom, and who can read their secrets. */
+#include "files.h"
 #include "sections.h"
 #include "validate.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -82,24 +82,13 @@ check_metrics(const struct build *build)
 	}
 }
 
-/* A group that is ours is harmless, and so is the one of a package (0640 root:weir) when root
- * checks. The web server's group is never: its applications are who the secret is kept from. */
-static bool
-is_group_trusted(gid_t gid)
-{
-	const struct group *web = getgrnam(WEIR_WEB_GROUP);
-
-	if (gid == getegid())
-		return true;
-	return geteuid() == 0 && (web == NULL || web->gr_gid != gid);
-}
-
 static void
 check_secret(const struct build *build, enum section_kind kind, const char *key)
 {
 	const struct section *section = build->unnamed[kind];
 	const struct setting *setting = section == NULL ? NULL : section_own_setting(section, key);
 	struct stat status;
+	struct err err;
 
 	if (setting == NULL || setting->value[0] == '\0')
 		return;
@@ -111,16 +100,8 @@ check_secret(const struct build *build, enum section_kind kind, const char *key)
 	} else if (!S_ISREG(status.st_mode) || status.st_size == 0) {
 		complain_setting(build, setting, "%s holds no secret: it is %s", setting->value,
 			S_ISREG(status.st_mode) ? "empty" : "no regular file");
-	} else if ((status.st_mode & S_IRWXO) != 0) {
-		complain(build, SEVERITY_WARNING, section, key, NULL,
-			"every user of this host can read %s; chmod o= %s", setting->value,
-			setting->value);
-	} else if ((status.st_mode & S_IRWXG) != 0 && !is_group_trusted(status.st_gid)) {
-		complain(build, SEVERITY_WARNING, section, key, NULL,
-			"the members of group id %u can read %s; chmod g= %s, or give it a group "
-			"of "
-			"weir's own",
-			(unsigned)status.st_gid, setting->value, setting->value);
+	} else if (config_file_check_secret(setting->value, &status, &err) != 0) {
+		complain(build, SEVERITY_WARNING, section, key, NULL, "%s", err.text);
 	}
 	if (fd >= 0)
 		(void)close(fd);
