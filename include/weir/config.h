@@ -17,26 +17,70 @@
 
 /* ---- limits ---- */
 
-enum identity_source { IDENTITY_IP, IDENTITY_USER, IDENTITY_HEADER, IDENTITY_ALL };
+/* Where a value of a request is found. */
+enum identity_source {
+	IDENTITY_IP, /* the client's address; there always is one, if only "none" */
+	IDENTITY_USER, /* REMOTE_USER, only together with AUTH_TYPE */
+	IDENTITY_HEADER,
+	IDENTITY_COOKIE,
+	IDENTITY_PARAM, /* of the query, percent-decoded */
+	IDENTITY_ENV, /* a FastCGI parameter */
+	IDENTITY_HOST, /* HTTP_HOST without port and final dot, in small letters; may be missing */
+	IDENTITY_PATH, /* of the URL, in its normal form */
+	IDENTITY_BACKEND, /* its name */
+	IDENTITY_ROUTE, /* its name */
+	IDENTITY_ALL /* one for everybody */
+};
 
-struct config_identity {
+struct config_identity_part {
 	enum identity_source source;
-	const char *name; /* of a header, as written; else NULL */
-	const char *param; /* of a header, as FastCGI names it: HTTP_X_API_KEY; else NULL */
-	unsigned prefix_4, prefix_6; /* of an IP: bits that count; 32 and 64 if not given */
+	const char *name; /* of a header, cookie, parameter or variable, as written; else NULL */
+	const char *param; /* of a header or variable, as FastCGI names it: HTTP_X_API_KEY; else
+			      NULL */
+	unsigned prefix_4, prefix_6; /* of an IP: bits that count, 1 to 32 and 1 to 128; 32 and 64
+					if not given */
+	bool known; /* present only if an override of this limit names its value */
+};
+
+enum { IDENTITY_PARTS_MAX = 8 };
+
+/* Present if all of its parts are. */
+struct config_identity {
+	struct config_identity_part *parts;
+	unsigned part_count; /* 1 to IDENTITY_PARTS_MAX; all stands alone */
 };
 
 enum on_missing { ON_MISSING_UNSET, ON_MISSING_SKIP, ON_MISSING_REJECT, ON_MISSING_SHARE };
 
-enum policy_algorithm { POLICY_TOKEN_BUCKET };
+enum policy_algorithm {
+	POLICY_TOKEN_BUCKET,
+	POLICY_SLIDING_WINDOW, /* two counters */
+	POLICY_SLIDING_LOG, /* exact */
+	POLICY_CALENDAR, /* a quota that begins anew with each day or month of config.timezone */
+	POLICY_CONCURRENT /* requests at a time; each is one, whatever its cost */
+};
+
+/* A log and leases are kept one by one. */
+enum { POLICY_LOG_MAX = 1000, POLICY_CONCURRENT_MAX = 1000, POLICY_SHARDS_MAX = 64 };
+
+enum calendar_period { CALENDAR_DAY, CALENDAR_MONTH };
 
 struct config_policy {
 	struct place place;
-	const char *name; /* the window ("1s") if none was given */
+	const char *name; /* the window if none was given: "1s", "day", "month", "concurrent" */
 	enum policy_algorithm algorithm;
-	struct rate rate;
-	uint64_t burst; /* the whole bucket; 1 to 10^15 */
+	struct rate rate; /* calendar: the window is 1 or 31 days, for comparing; concurrent:
+			     only count, window_us is 0 */
+	uint64_t burst; /* the most that is admitted at once: of a token bucket 1 to 10^15, of the
+			   others rate.count */
+	unsigned shards; /* 1 to POLICY_SHARDS_MAX, and never more than rate.count and burst; 1 for
+			    all but token buckets */
+	enum calendar_period period; /* of calendar */
+	int64_t lease_us; /* of concurrent: 1 s to 30 days; else 0 */
+	bool shadow; /* decided, counted and logged, and never rejects */
 };
+
+struct config_override;
 
 struct config_limit {
 	struct place place;
@@ -46,7 +90,47 @@ struct config_limit {
 	enum on_missing on_missing;
 	struct config_policy *policies;
 	unsigned policy_count; /* at least 1 */
+	const struct config_policy *local_cap; /* a token bucket in this process, asked before the
+						  store; NULL: none */
+	uint64_t max_identities; /* 1 to 10^9; what is beyond shares one bucket */
 	bool enforce;
+	const struct config_override **overrides; /* of this limit, in the order of the files: the
+						     first that fits a request counts */
+	unsigned override_count;
+};
+
+/* ---- exceptions from limits ---- */
+
+/* A value that an override names: compared byte for byte with the request's. */
+struct config_value {
+	const char *text; /* not terminated; if is_sha256, the 32 bytes of the value's SHA-256 */
+	uint32_t len; /* 1 to 4096; 32 if is_sha256 */
+	bool is_sha256;
+};
+
+/* Fits a request if its value is one of the list. Empty if its file was. */
+struct config_for {
+	struct place place; /* of the line of the configuration, or the file that the list stands
+			       in; its line is 0 then */
+	enum identity_source source; /* ip, user, header, cookie, param or env */
+	const char *name, *param; /* as of struct config_identity_part */
+	struct config_value *values; /* none for ip */
+	struct ip_net *nets; /* of ip */
+	uint32_t value_count, net_count; /* at most 10^6 */
+	uint32_t *lines; /* of each value or network, in place.file; NULL: all in place.line */
+};
+
+/* Applies to a request of its limit that any of its `fors` fits. */
+struct config_override {
+	struct place place;
+	const char *name;
+	const struct config_limit *limit;
+	struct config_for *fors;
+	unsigned for_count; /* at least 1 */
+	struct config_policy *policies; /* each instead of the limit's one of the same name */
+	unsigned policy_count; /* 0 with exempt or block */
+	bool exempt; /* not counted */
+	bool block; /* answered 403 */
 };
 
 /* ---- backends ---- */
@@ -81,24 +165,78 @@ struct config_pattern {
 	bool nocase;
 };
 
+/* A name that a client calls us by. */
+struct config_host {
+	const char *name; /* in small letters, without port and final dot */
+	bool is_below; /* fits all names that end in .NAME, and not NAME itself */
+};
+
+/* What must hold of a request besides its path. A name that is repeated (a parameter of the query)
+ * fits if any of its values does. */
+struct config_when {
+	struct place place;
+	bool is_not; /* holds if the rest does not, also for a request without the value */
+	enum identity_source source; /* header, cookie, param, env, ip or user */
+	const char *name, *param; /* as of struct config_identity_part; the case of a cookie's or
+				     parameter's name matters unless pattern.nocase */
+	struct config_pattern pattern; /* EXACT or GLOB, which the whole value must fit, or REGEX,
+					  anchored nowhere; its text is NULL if it is enough that
+					  there is a value */
+	struct ip_net *nets; /* of ip: any of them */
+	unsigned net_count;
+};
+
+enum cost_source { COST_FIXED, COST_PARAM, COST_HEADER };
+
+/*
+ * How many requests one request counts for. Of a parameter or header: 1 if it is not there; a whole
+ * number counts as itself, but as 1 at the least and as max at the most; anything else counts as
+ * max, since the application may read a large number in it.
+ */
+struct config_cost {
+	enum cost_source source;
+	uint64_t fixed; /* 1 to 10^15; of a parameter or header 1 */
+	const char *name, *param; /* as of struct config_identity_part */
+	uint64_t max; /* 1 to 10^15 */
+};
+
+enum own_headers { OWN_HEADERS_REPLACE, OWN_HEADERS_KEEP };
+
 enum store_down { STORE_DOWN_LOCAL, STORE_DOWN_ADMIT, STORE_DOWN_REJECT };
 
-/* Bits of config_route.headers. */
-enum header_dialect { HEADERS_X_RATELIMIT = 1, HEADERS_X_RATELIMIT_EPOCH = 2 };
+/* Bits of config_route.headers. One of the first two at the most, and one of the others. */
+enum header_dialect {
+	HEADERS_X_RATELIMIT = 1, /* X-RateLimit-Reset in seconds from now */
+	HEADERS_X_RATELIMIT_EPOCH = 2, /* ... since 1970 */
+	HEADERS_RATELIMIT = 4, /* the newest draft of draft-ietf-httpapi-ratelimit-headers */
+	HEADERS_RATELIMIT_06 = 8,
+	HEADERS_RATELIMIT_07 = 16,
+};
 
 struct config_route {
 	struct place place;
 	const char *name;
 	struct config_pattern *matches, *scripts; /* any of them */
 	unsigned match_count, script_count;
+	struct config_when *whens; /* and all of them */
+	unsigned when_count;
+	struct config_host *hosts; /* and any of them; none: whatever the host */
+	unsigned host_count;
+	struct ip_net *exempt_nets; /* clients that no limit of the route counts */
+	unsigned exempt_net_count;
 	const struct config_limit **limits; /* all of them */
 	unsigned limit_count;
 	const struct config_backend *backend;
-	uint64_t cost; /* 1 to 10^15 */
+	struct config_cost cost;
 	enum store_down store_down;
 	unsigned headers; /* header_dialect bits */
+	enum own_headers own_headers;
+	unsigned retry_jitter_percent; /* 0 to 100: added to Retry-After at the most */
 	const char **reject_headers; /* whole "Name: value" lines without line end, sound */
 	unsigned reject_header_count;
+	struct slice reject_page; /* body of the answer to a rejected request, at most 64 KiB; ptr
+				     NULL: weir's own */
+	const char *reject_page_type; /* its Content-Type */
 };
 
 /* ---- the process ---- */
@@ -124,6 +262,10 @@ struct config {
 	uint64_t max_head; /* bytes */
 	uint64_t max_params;
 	int64_t head_timeout_us, body_timeout_us, drain_us;
+	struct ip_net *trusted_proxies; /* in front of the web server, whose X-Forwarded-For is
+					   believed */
+	unsigned trusted_proxy_count;
+	const char *timezone; /* of calendar quotas: a name of the system's tz database */
 	const char *hash_key_file; /* NULL: none */
 	bool has_metrics;
 	struct address metrics;
@@ -149,6 +291,8 @@ struct config {
 
 	struct config_limit **limits;
 	unsigned limit_count;
+	struct config_override **overrides; /* of all limits, in the order of the files */
+	unsigned override_count;
 	struct config_backend **backends;
 	unsigned backend_count;
 	struct config_route **routes; /* in the order that they are tried */
@@ -166,8 +310,8 @@ struct config *config_load(const char *file, struct diagnostics *diagnostics) WE
 void config_free(struct config *config);
 
 /* One limit in words, for `weir check`: who is counted, and what each policy admits. One line; a
- * limit of several policies has one more for each, indented. */
-void config_limit_words(const struct config_limit *limit, FILE *out);
+ * limit of several policies has one more for each, indented, and so has each of its overrides. */
+void config_limit_words(const struct config *config, const struct config_limit *limit, FILE *out);
 
 /* The table of options, for the manual, completions and the test that keeps them in step. */
 struct config_option_help {

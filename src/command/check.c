@@ -15,7 +15,7 @@ print_words(const struct snapshot *snapshot)
 	if (!config->enforce)
 		(void)printf("enforce = no: every limit decides, counts and logs, and lets pass\n");
 	for (unsigned i = 0; i < config->limit_count; i++)
-		config_limit_words(config->limits[i], stdout);
+		config_limit_words(config, config->limits[i], stdout);
 }
 
 int

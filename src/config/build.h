@@ -17,12 +17,20 @@ struct build {
  * and the configuration is not whole enough to be checked. */
 int config_build(struct build *build) WEIR_MUST_CHECK;
 
+/* Fills an object of the kind from a section and the defaults; `section` may be NULL. (fill.c) */
+void
+section_fill(struct build *build, enum section_kind kind, struct section *section, void *object);
+
 /*
  * Says what is wrong with a key of a section, at the place of the setting that counts; `item` is
  * the place of one of several, or NULL for the first. Without such a setting, at the section.
  */
 void complain(const struct build *build, enum severity severity, const struct section *section,
 	const char *key, const struct place *item, const char *format, ...) WEIR_PRINTF(6, 7);
+
+/* The same at another place, such as a line of a file that the setting names. */
+void complain_at(const struct build *build, enum severity severity, const struct section *section,
+	const char *key, struct place place, const char *format, ...) WEIR_PRINTF(6, 7);
 
 /* An error of one setting, whether it has a row in the table or not. */
 void complain_setting(const struct build *build, const struct setting *setting, const char *format,

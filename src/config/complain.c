@@ -1,6 +1,7 @@
 /* Sentences about the configuration, each put where the administrator has to change something. */
 #include "build.h"
 #include "sections.h"
+#include "values.h"
 
 #include <stdarg.h>
 
@@ -19,14 +20,14 @@ complain_place(struct place place, char out[PLACE_TEXT_SIZE])
 }
 
 static void
-say(const struct build *build, enum severity severity, struct place place,
+say(struct diagnostics *diagnostics, enum severity severity, struct place place,
 	const struct section *section, const char *key, const char *text)
 {
 	char where[WHERE_SIZE];
 
 	(void)snprintf(where, sizeof where, "[%s%s%s]%s%s", section->kind,
 		section->name[0] == '\0' ? "" : " ", section->name, key[0] == '\0' ? "" : " ", key);
-	diagnostics_add(build->diagnostics, severity, place, where, "%s", text);
+	diagnostics_add(diagnostics, severity, place, where, "%s", text);
 }
 
 void
@@ -43,9 +44,22 @@ complain(const struct build *build, enum severity severity, const struct section
 	(void)vsnprintf(text, sizeof text, format, args);
 	va_end(args);
 	if (setting != NULL)
-		say(build, severity, setting->place, setting->section, key, text);
+		say(build->diagnostics, severity, setting->place, setting->section, key, text);
 	else
-		say(build, severity, section->place, section, key, text);
+		say(build->diagnostics, severity, section->place, section, key, text);
+}
+
+void
+complain_at(const struct build *build, enum severity severity, const struct section *section,
+	const char *key, struct place place, const char *format, ...)
+{
+	char text[TEXT_SIZE];
+	va_list args;
+
+	va_start(args, format);
+	(void)vsnprintf(text, sizeof text, format, args);
+	va_end(args);
+	say(build->diagnostics, severity, place, section, key, text);
 }
 
 void
@@ -57,7 +71,8 @@ complain_setting(const struct build *build, const struct setting *setting, const
 	va_start(args, format);
 	(void)vsnprintf(text, sizeof text, format, args);
 	va_end(args);
-	say(build, SEVERITY_ERROR, setting->place, setting->section, setting->key, text);
+	say(build->diagnostics, SEVERITY_ERROR, setting->place, setting->section, setting->key,
+		text);
 }
 
 void
@@ -71,4 +86,18 @@ complain_whole(const struct build *build, const char *format, ...)
 	va_end(args);
 	diagnostics_add(build->diagnostics, SEVERITY_ERROR,
 		(struct place){ build->config->file, 0 }, NULL, "%s", text);
+}
+
+void
+value_complain(const struct value *value, enum severity severity, struct place place,
+	const char *format, ...)
+{
+	const struct setting *setting = value->setting;
+	char text[TEXT_SIZE];
+	va_list args;
+
+	va_start(args, format);
+	(void)vsnprintf(text, sizeof text, format, args);
+	va_end(args);
+	say(value->diagnostics, severity, place, setting->section, setting->key, text);
 }

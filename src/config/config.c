@@ -5,15 +5,13 @@
 #include "build.h"
 #include "validate.h"
 
-/* The configuration lives in the arena that it holds. */
-enum { ARENA_MAX = 64 * 1024 * 1024 };
-
 static struct config *
 config_new(const char *file)
 {
 	struct arena arena;
 
-	arena_init(&arena, ARENA_MAX);
+	/* The configuration lives in the arena that it holds. */
+	arena_init(&arena, CONFIG_MEMORY_MAX);
 	struct config *config = arena_alloc(&arena, sizeof *config);
 	const char *copy = arena_text(&arena, slice_of(file));
 
@@ -42,6 +40,7 @@ config_load(const char *file, struct diagnostics *diagnostics)
 		validate_backends(&build);
 		validate_limits(&build);
 		validate_routes(&build);
+		validate_claims(&build);
 		validate_order(&build);
 	}
 	if (diagnostics->errors == errors_before)

@@ -35,6 +35,12 @@ static const struct word backend_types[] = {
 	{ NULL, 0 },
 };
 
+static const struct word own_headers_words[] = {
+	{ "replace", OWN_HEADERS_REPLACE },
+	{ "keep", OWN_HEADERS_KEEP },
+	{ NULL, 0 },
+};
+
 static const struct word store_down_words[] = {
 	{ "local", STORE_DOWN_LOCAL },
 	{ "admit", STORE_DOWN_ADMIT },
@@ -50,7 +56,7 @@ static const struct word store_down_words[] = {
 #define COUNT_MAX UINT64_C(1000000000000000)
 
 /* Where a row's value goes: into one member of the section's struct, into a list that grows by one
- * for each line, or wherever the parser puts it. */
+ * for each line, or wherever the parser puts it, line by line if it APPENDS. */
 #define MEMBER(kind, type, name, member, parser)                                                   \
 	IN(kind), .text.key = name, .offset = offsetof(struct type, member), .parse = parser
 #define LIST(kind, type, name, list, count, parser)                                                \
@@ -59,6 +65,7 @@ static const struct word store_down_words[] = {
 		  .count_offset = offsetof(struct type, count),                                    \
 		  .item_size = sizeof *((struct type *)NULL)->list, .parse = parser
 #define WHOLE(kind, name, parser) IN(kind), .text.key = name, .parse = parser
+#define APPENDS(kind, name, parser) IN(kind), .text.key = name, .text.repeatable = true, .parse = parser
 #define RESTART .text.needs_restart = true
 #define SAYS(how, unless_given, what)                                                              \
 	.text.syntax = how, .text.default_text = unless_given, .text.help = what
@@ -68,6 +75,7 @@ static const struct word store_down_words[] = {
 #define NAME_MEMORY "memory"
 #define NAME_REDIS "redis"
 #define NAME_LIMIT "limit"
+#define NAME_OVERRIDE "override"
 #define NAME_BACKEND "backend"
 #define NAME_ROUTE "route"
 
@@ -75,6 +83,7 @@ static const struct word store_down_words[] = {
 #define MEMORY(key, member, parser) MEMBER(MEMORY, config, key, member, parser)
 #define REDIS(key, member, parser) MEMBER(REDIS, config, key, member, parser)
 #define LIMIT(key, member, parser) MEMBER(LIMIT, config_limit, key, member, parser)
+#define OVERRIDE(key, member, parser) MEMBER(OVERRIDE, config_override, key, member, parser)
 #define BACKEND(key, member, parser) MEMBER(BACKEND, config_backend, key, member, parser)
 #define ROUTE(key, member, parser) MEMBER(ROUTE, config_route, key, member, parser)
 
@@ -92,6 +101,15 @@ const struct option option_rows[] = {
 		SAYS("N | auto", "1",
 			"Event loops; one serves thousands of requests. auto: one for each "
 			"processor, 64 at the most.") },
+	{ WHOLE(WEIR, "trusted_proxies", value_trusted_proxies),
+		SAYS("NETWORK, @/PATH, ...", "",
+			"Proxies in front of the web server, whose X-Forwarded-For is "
+			"believed. Empty if the web server sets REMOTE_ADDR itself "
+			"(mod_remoteip, realip, mod_extforward).") },
+	{ WEIR("timezone", timezone, value_timezone),
+		SAYS("ZONE", "UTC",
+			"Of calendar quotas: when a day and a month begin, such as "
+			"Europe/Berlin.") },
 	{ WEIR("max_in_flight", max_in_flight, value_uint), .min = 1, .max = 1000000,
 		SAYS("N", "2048",
 			"Requests at once; what is beyond gets 503 with Retry-After.") },
@@ -169,23 +187,53 @@ const struct option option_rows[] = {
 			"What the keys in Redis begin with.") },
 
 	{ WHOLE(LIMIT, "identity", value_identity),
-		SAYS("ip[/BITS/BITS] | user | header NAME | all, ...", "ip",
-			"Who is counted: the first of the list that the request has. ip: "
-			"the client's address, IPv6 by /64 unless bits for IPv4 and IPv6 "
-			"are given. user: REMOTE_USER after a login. all: one bucket.") },
+		SAYS("SOURCE[+SOURCE], ...", "ip",
+			"Who is counted: the first of the list that the request has. ip "
+			"(IPv6 by /64; ip/24/48: bits that count), user, header NAME, "
+			"cookie NAME, param NAME, env NAME, host, path, backend, route, "
+			"all. + joins; known behind it: only values that an override "
+			"names.") },
 	{ LIMIT("on_missing", on_missing, value_word), .words = on_missing_words,
 		SAYS("skip | reject | share", "",
 			"For a request that has none of the identities: not limited, "
 			"rejected, or all such requests share one bucket. To be said unless "
-			"the list has ip or all.") },
+			"the list ends in what is always there, such as ip.") },
 	{ LIST(LIMIT, config_limit, "policy", policies, policy_count, value_policy), .max = 16,
-		SAYS("COUNT/WINDOW [burst N] [token-bucket] [name NAME]", "",
+		SAYS("COUNT/WINDOW [burst N] [ALGORITHM] [shards N] [name NAME] [shadow] | "
+			"concurrent N [lease 10m] [name NAME] [shadow]", "",
 			"How much is admitted, such as 10/1s burst 60: 60 at once, then 10 "
-			"a second. Without burst: the count. All policies of a limit must "
-			"admit.") },
+			"a second. All policies of a limit must admit. Algorithms: "
+			"token-bucket, sliding-window, sliding-log, calendar (/day or "
+			"/month). concurrent: requests at a time.") },
 	{ LIMIT("enforce", enforce, value_bool),
 		SAYS("yes | no", "yes",
 			"no: this limit decides, counts and logs, and lets pass.") },
+	{ LIMIT("max_identities", max_identities, value_uint), .min = 1, .max = 1000000000,
+		SAYS("N", "100000",
+			"Identities that this gateway lets the store remember; those beyond "
+			"share one bucket, which is logged.") },
+	{ LIMIT("local_cap", local_cap, value_local_cap),
+		SAYS("COUNT/WINDOW [burst N]", "",
+			"A bucket in each process that is asked before the store, such as "
+			"200/1s burst 400.") },
+
+	{ OVERRIDE("limit", limit, value_limit),
+		SAYS("NAME", "",
+			"The limit that this is an exception from.") },
+	{ APPENDS(OVERRIDE, "for", value_for), .max = 1000,
+		SAYS("ip NETWORK, ... | user NAME, ... | header NAME VALUE, ... | SOURCE @/PATH", "",
+			"Whom it is for: requests with one of these values, also of "
+			"cookie, param and env. @ names a file of values, one a line; "
+			"sha256:HEX stands for a value that is not to be shown.") },
+	{ LIST(OVERRIDE, config_override, "policy", policies, policy_count, value_policy), .max = 16,
+		SAYS("as in [limit]", "",
+			"Instead of the limit's policy of the same name; the others stay.") },
+	{ OVERRIDE("exempt", exempt, value_bool),
+		SAYS("yes | no", "no",
+			"yes: they are not counted by this limit.") },
+	{ OVERRIDE("block", block, value_bool),
+		SAYS("yes | no", "no",
+			"yes: they are answered 403.") },
 
 	{ BACKEND("type", type, value_word), .words = backend_types,
 		SAYS("fastcgi | none", "fastcgi",
@@ -215,6 +263,18 @@ const struct option option_rows[] = {
 		SAYS("[METHOD|METHOD] PATTERN [nocase]", "",
 			"By the script that the web server chose, whatever the URL was. "
 			"Prefer it for PHP and CGI.") },
+	{ LIST(ROUTE, config_route, "when", whens, when_count, value_when), .max = 100,
+		SAYS("[not] SOURCE [PATTERN] [nocase]", "",
+			"What else must hold, all of it: header NAME, cookie NAME, param "
+			"NAME, env NAME, user, each with a value or without, or ip NETWORK, "
+			"... A client writes headers: use them to add limits.") },
+	{ APPENDS(ROUTE, "host", value_host), .max = 1000,
+		SAYS("HOST, ...", "",
+			"The host that the client names, such as example.org or "
+			"*.example.org. It may choose a limit, never a backend.") },
+	{ WHOLE(ROUTE, "exempt_ip", value_exempt_ip),
+		SAYS("NETWORK, @/PATH, ...", "",
+			"Clients that are not counted at all, such as health checks.") },
 	{ WHOLE(ROUTE, "limit", value_limits),
 		SAYS("NAME, ...", "",
 			"All of them must admit; a rejected request spends nothing on any.") },
@@ -223,17 +283,31 @@ const struct option option_rows[] = {
 			"Where admitted requests go. May be left out if there is only one "
 			"backend.") },
 	{ ROUTE("cost", cost, value_cost), .min = 1, .max = COUNT_MAX,
-		SAYS("N", "1",
-			"How many requests one request counts for.") },
+		SAYS("N | param NAME [max N] | header NAME [max N]", "1",
+			"How many requests one request counts for: a number, or what a "
+			"parameter of the query or a header says, 1 at the least.") },
 	{ ROUTE("store_down", store_down, value_word), .words = store_down_words,
 		SAYS("local | admit | reject", "local",
 			"While Redis is away: this host counts alone, lets pass, or answers "
 			"503.") },
 	{ ROUTE("headers", headers, value_headers),
-		SAYS("none | x-ratelimit | x-ratelimit-epoch", "none",
-			"Rate-limit headers on every answer; a cache would show one "
-			"visitor's to all. A 429 always has Retry-After and, if none is "
-			"named, x-ratelimit.") },
+		SAYS("none | DIALECT, ...", "none",
+			"Rate-limit headers on every answer: x-ratelimit, "
+			"x-ratelimit-epoch, ratelimit, ratelimit-06, ratelimit-07. A cache "
+			"would show one visitor's to all. A 429 always has Retry-After and, "
+			"if none is named, x-ratelimit.") },
+	{ ROUTE("own_headers", own_headers, value_word), .words = own_headers_words,
+		SAYS("replace | keep", "replace",
+			"Rate-limit headers of the application's own: replaced by those of "
+			"the route, or kept instead of them.") },
+	{ ROUTE("retry_jitter", retry_jitter_percent, value_jitter),
+		SAYS("0 | N%", "0",
+			"Spreads Retry-After, so that clients do not come back all at once: "
+			"up to so much later, never earlier.") },
+	{ WHOLE(ROUTE, "reject_page", value_reject_page),
+		SAYS("PATH", "",
+			"A file, read at start and reload, that is sent to rejected "
+			"requests: .html, .json or .txt, 64k at the most.") },
 	{ LIST(ROUTE, config_route, "reject_header", reject_headers, reject_header_count,
 		value_reject_header), .max = 32,
 		SAYS("NAME: VALUE", "",

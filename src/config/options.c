@@ -9,6 +9,7 @@ const struct section_rule section_rules[SECTION_KINDS] = {
 	[SECTION_MEMORY] = { "memory", false, 0 },
 	[SECTION_REDIS] = { "redis", false, 0 },
 	[SECTION_LIMIT] = { "limit", true, sizeof(struct config_limit) },
+	[SECTION_OVERRIDE] = { "override", true, sizeof(struct config_override) },
 	[SECTION_BACKEND] = { "backend", true, sizeof(struct config_backend) },
 	[SECTION_ROUTE] = { "route", true, sizeof(struct config_route) },
 };
@@ -17,8 +18,6 @@ const struct section_rule section_rules[SECTION_KINDS] = {
 static const struct {
 	const char *section, *key;
 } later[] = {
-	{ "weir", "trusted_proxies" },
-	{ "weir", "timezone" },
 	{ "redis", "sentinel" },
 	{ "redis", "sentinel_username" },
 	{ "redis", "sentinel_password_file" },
@@ -28,22 +27,13 @@ static const struct {
 	{ "redis", "tls_cert" },
 	{ "redis", "tls_key" },
 	{ "redis", "tls_name" },
-	{ "limit", "max_identities" },
-	{ "limit", "local_cap" },
-	{ "override", NULL },
 	{ "backend", "listen" },
 	{ "backend", "program" },
 	{ "backend", "root" },
 	{ "backend", "env" },
 	{ "backend", "keep_idle" },
 	{ "backend", "spool" },
-	{ "route", "when" },
-	{ "route", "host" },
-	{ "route", "own_headers" },
 	{ "route", "front" },
-	{ "route", "exempt_ip" },
-	{ "route", "retry_jitter" },
-	{ "route", "reject_page" },
 	{ "route", "handler" },
 	{ "route", "allow_ip" },
 };
@@ -72,9 +62,7 @@ bool
 option_is_later(const char *section, const char *key)
 {
 	for (size_t i = 0; i < sizeof later / sizeof later[0]; i++) {
-		if (strcmp(later[i].section, section) != 0)
-			continue;
-		if (later[i].key == NULL || (key != NULL && strcmp(later[i].key, key) == 0))
+		if (strcmp(later[i].section, section) == 0 && strcmp(later[i].key, key) == 0)
 			return true;
 	}
 	return false;

@@ -15,6 +15,7 @@ enum section_kind {
 	SECTION_MEMORY,
 	SECTION_REDIS,
 	SECTION_LIMIT,
+	SECTION_OVERRIDE,
 	SECTION_BACKEND,
 	SECTION_ROUTE,
 	SECTION_KINDS
@@ -29,17 +30,21 @@ struct section_rule {
 extern const struct section_rule section_rules[SECTION_KINDS];
 
 struct option;
+struct setting;
 
 /* One value to be parsed, and what a parser may need to know. */
 struct value {
 	const struct option *option;
 	struct slice text; /* not empty */
 	struct place place;
+	const struct setting *setting; /* NULL: it is the default */
 	struct config
 		*config; /* its arena takes copies; its limits and backends can be referred to */
+	struct diagnostics *diagnostics; /* for what is wrong elsewhere; see value_complain */
 };
 
-/* Fills the field, or returns -1 and says what would be right. */
+/* Fills the field, or returns -1 and says what would be right; err is left empty if all has been
+ * said. */
 typedef int value_parse_fn(const struct value *value, void *field, struct err *err);
 
 struct word {
@@ -55,7 +60,8 @@ struct option {
 	enum section_kind section;
 	value_parse_fn *parse;
 	size_t offset; /* of the field in the section's struct; 0 if the parser takes the struct */
-	size_t item_size, count_offset; /* of a repeatable key: the field is a pointer to items */
+	size_t item_size, count_offset; /* of a repeatable key: the field is a pointer to items; 0
+					   if the parser takes the struct and appends to it */
 	uint64_t min, max; /* of a number, in its unit; of a repeatable key: how often, at most */
 	const struct word *words; /* of a word */
 };
@@ -70,8 +76,7 @@ int section_kind_of(const char *name);
 /* NULL if there is no such key in sections of that kind. */
 const struct option *option_find(enum section_kind section, const char *key);
 
-/* What weir.ini(5) of a later version has and this one has not. `key` NULL: the section as a whole.
- */
+/* What weir.ini(5) of a later version has and this one has not. */
 bool option_is_later(const char *section, const char *key);
 
 #endif

@@ -1,8 +1,9 @@
 /*
- * Patterns against patterns. The inner one's text is held against the outer one as if it were a
- * path, its `*` being a byte like any other: only a `*` of the outer one can take it, and that
- * takes whatever it may stand for. Since a pattern also fits what is below the path, it is enough
- * that the outer one fits the inner text or one of the paths above it.
+ * Patterns against patterns, and conditions against conditions. The inner one's text is held
+ * against the outer one as if it were a path, its `*` being a byte like any other: only a `*` of
+ * the outer one can take it, and that takes whatever it may stand for. Since a pattern also fits
+ * what is below the path, it is enough that the outer one fits the inner text or one of the paths
+ * above it.
  */
 #include "pattern.h"
 
@@ -123,4 +124,73 @@ config_pattern_covers(const struct config_pattern *outer, const struct config_pa
 			fits_at_or_above(outer, slice_of(inner->text));
 	}
 	return false;
+}
+
+/* ---- conditions ---- */
+
+static bool
+is_same_text(const char *a, const char *b)
+{
+	return (a == NULL) == (b == NULL) && (a == NULL || strcmp(a, b) == 0);
+}
+
+static bool
+is_same_when(const struct config_when *a, const struct config_when *b)
+{
+	if (a->is_not != b->is_not || a->source != b->source || !is_same_text(a->name, b->name) ||
+		a->net_count != b->net_count)
+		return false;
+	for (unsigned i = 0; i < a->net_count; i++) {
+		if (a->nets[i].bits != b->nets[i].bits || !ip_is(a->nets[i].ip, b->nets[i].ip))
+			return false;
+	}
+	return a->pattern.kind == b->pattern.kind && a->pattern.nocase == b->pattern.nocase &&
+		is_same_text(a->pattern.text, b->pattern.text);
+}
+
+static bool
+has_when(const struct config_route *route, const struct config_when *when)
+{
+	for (unsigned i = 0; i < route->when_count; i++) {
+		if (is_same_when(&route->whens[i], when))
+			return true;
+	}
+	return false;
+}
+
+static bool
+host_covers(const struct config_host *outer, const struct config_host *inner)
+{
+	const size_t len = strlen(outer->name), inner_len = strlen(inner->name);
+
+	if (strcmp(outer->name, inner->name) == 0)
+		return outer->is_below == inner->is_below;
+	return outer->is_below && inner_len > len && inner->name[inner_len - len - 1] == '.' &&
+		strcmp(inner->name + inner_len - len, outer->name) == 0;
+}
+
+static bool
+has_host(const struct config_route *route, const struct config_host *host)
+{
+	for (unsigned i = 0; i < route->host_count; i++) {
+		if (host_covers(&route->hosts[i], host))
+			return true;
+	}
+	return route->host_count == 0;
+}
+
+bool
+config_conditions_cover(const struct config_route *outer, const struct config_route *inner)
+{
+	if (outer->host_count > 0 && inner->host_count == 0)
+		return false;
+	for (unsigned i = 0; i < outer->when_count; i++) {
+		if (!has_when(inner, &outer->whens[i]))
+			return false;
+	}
+	for (unsigned i = 0; i < inner->host_count; i++) {
+		if (!has_host(outer, &inner->hosts[i]))
+			return false;
+	}
+	return true;
 }

@@ -1,4 +1,4 @@
-/* Which pattern takes everything that another one would. */
+/* Which pattern, and which conditions, take everything that others would. */
 #ifndef WEIR_CONFIG_PATTERN_H
 #define WEIR_CONFIG_PATTERN_H
 
@@ -13,5 +13,9 @@ bool config_pattern_is_any_path(const struct config_pattern *pattern);
  * when it is not so.
  */
 bool config_pattern_covers(const struct config_pattern *outer, const struct config_pattern *inner);
+
+/* What the conditions of `inner` hold of, those of `outer` hold of too: `when` and `host`. Never
+ * true when it is not so. */
+bool config_conditions_cover(const struct config_route *outer, const struct config_route *inner);
 
 #endif

@@ -17,7 +17,7 @@
 
 enum { FILE_SIZE_MAX = 8 * 1024 * 1024, INCLUDE_DEPTH_MAX = 8, SECTIONS_MAX = 10000 };
 
-static const char too_large[] = "the configuration would take more than 64 MiB of memory";
+const char config_too_large[] = "the configuration would take more than 256 MiB of memory";
 
 struct reader {
 	struct arena *arena;
@@ -94,7 +94,7 @@ open_section(struct file *file, const struct line *line)
 	if (file->is_skipping)
 		return;
 	if (section == NULL || kind == NULL || name == NULL) {
-		give_up(file, too_large);
+		give_up(file, config_too_large);
 		return;
 	}
 	if (list->count == SECTIONS_MAX) {
@@ -173,7 +173,7 @@ add_setting(struct file *file, const char *key, const char *value)
 	const char *own_value = arena_text(arena, slice_of(value));
 
 	if (setting == NULL || own_key == NULL || own_value == NULL) {
-		give_up(file, too_large);
+		give_up(file, config_too_large);
 		return;
 	}
 	*setting = (struct setting){
@@ -251,7 +251,7 @@ read_file(struct reader *reader, const char *name, const struct file *includer)
 	struct err err;
 
 	if (file.name == NULL) {
-		report_file(reader, name, includer, "cannot be read: ", too_large);
+		report_file(reader, name, includer, "cannot be read: ", config_too_large);
 		return;
 	}
 	if (config_file_load(name, FILE_SIZE_MAX, &file.content, &err) != 0) {

@@ -9,6 +9,11 @@
 struct section;
 struct option;
 
+/* All that a configuration takes, the files of values that it names included. */
+enum { CONFIG_MEMORY_MAX = 256 * 1024 * 1024 };
+
+extern const char config_too_large[];
+
 struct setting {
 	struct setting *next; /* of the same section */
 	struct section *section;

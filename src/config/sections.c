@@ -38,11 +38,6 @@ report_unknown_section(const struct build *build, const struct section *section)
 	struct nearest nearest;
 	char hint[NEAREST_HINT_SIZE];
 
-	if (option_is_later(section->kind, NULL)) {
-		complain(build, SEVERITY_ERROR, section, "", NULL,
-			"[%s] is not supported by this version", section->kind);
-		return;
-	}
 	nearest_init(&nearest, slice_of(section->kind));
 	for (int kind = 0; kind < SECTION_KINDS; kind++)
 		nearest_offer(&nearest, section_rules[kind].name);
@@ -66,7 +61,7 @@ report_unknown_key(const struct build *build, const struct setting *setting)
 	for (const struct option *option = option_rows; option->text.key != NULL; option++) {
 		if (strcmp(option->text.section, section->kind) == 0)
 			nearest_offer(&nearest, option->text.key);
-		else if (strcmp(option->text.key, setting->key) == 0)
+		else if (elsewhere == NULL && strcmp(option->text.key, setting->key) == 0)
 			elsewhere = option;
 	}
 	if (elsewhere != NULL && nearest.best == NULL)
@@ -96,7 +91,7 @@ find_options(const struct build *build, struct section *section)
 			continue;
 		}
 		section->is_broken = true;
-		if (option == NULL)
+		if (first == NULL)
 			report_unknown_key(build, setting);
 		else
 			complain_setting(build, setting, "is given twice; the first is at %s",

@@ -8,11 +8,40 @@ void validate_process(const struct build *build); /* [weir], [memory], [redis] *
 void validate_backends(const struct build *build);
 void validate_limits(const struct build *build);
 void validate_routes(const struct build *build);
+void validate_claims(const struct build *build); /* what a client can choose by what it claims */
 
 /* validate_order.c: which route takes a request away from which, and what is left at the end. */
 void validate_order(const struct build *build);
 
-/* The microseconds between two requests at this rate, a whole number, rounded up. */
+/* ---- policies (validate_policies.c) ---- */
+
+/* The microseconds between two requests of a token bucket at this rate, a whole number, rounded
+ * up. */
 int64_t config_policy_interval_us(const struct config_policy *policy);
+
+/* What one request can cost at the most: a shard holds only its part of the burst. */
+uint64_t config_policy_holds(const struct config_policy *policy);
+
+/* Whatever `a` admits, `b` would admit too. Never true when it is not so. */
+bool config_policy_is_stricter(const struct config_policy *a, const struct config_policy *b);
+
+/* Each policy by itself, and each against those before it. `key` is theirs in the section. */
+void validate_policies(const struct build *build, const struct section *section,
+	const struct config_policy *policies, unsigned count);
+
+/* That the rate can be kept in whole microseconds. */
+void validate_rate(const struct build *build, const struct section *section, const char *key,
+	const struct config_policy *policy);
+
+/* ---- routes (validate_order.c) ---- */
+
+/* The first route behind the nth that takes whatever the pattern would, on no condition that a
+ * client could fail; NULL if there is none. */
+const struct config_route *config_fallback(const struct config *config, unsigned nth,
+	const struct config_pattern *pattern, bool is_script);
+
+/* The route's nth pattern: those of the URL's path first, then those of the script. */
+const struct config_pattern *
+config_nth_pattern(const struct config_route *route, unsigned n, bool *is_script);
 
 #endif

@@ -1,7 +1,7 @@
 /*
  * The order of routes. The first that fits is taken, so a route behind one that takes everything it
  * would is dead, and so is the limit that it carries; and a request that no route fits must not
- * exist, so one of them takes everything.
+ * exist, so one of them takes everything, on no condition.
  */
 #include "pattern.h"
 #include "sections.h"
@@ -34,21 +34,39 @@ route_covers(
 	return false;
 }
 
-/* The first route before the nth that takes all that the pattern would; NULL if there is none. */
+/* The first route before the nth that takes all that its pattern would; NULL if there is none. */
 static const struct config_route *
 taken_by(const struct config *config, unsigned nth, const struct config_pattern *pattern,
 	bool is_script)
 {
 	for (unsigned i = 0; i < nth; i++) {
-		if (route_covers(config->routes[i], pattern, is_script))
+		if (route_covers(config->routes[i], pattern, is_script) &&
+			config_conditions_cover(config->routes[i], config->routes[nth]))
 			return config->routes[i];
 	}
 	return NULL;
 }
 
-/* Its patterns of the URL's path first, then those of the script. */
-static const struct config_pattern *
-nth_pattern(const struct config_route *route, unsigned n, bool *is_script)
+static bool
+is_unconditional(const struct config_route *route)
+{
+	return route->when_count == 0 && route->host_count == 0;
+}
+
+const struct config_route *
+config_fallback(const struct config *config, unsigned nth, const struct config_pattern *pattern,
+	bool is_script)
+{
+	for (unsigned i = nth + 1; i < config->route_count; i++) {
+		if (is_unconditional(config->routes[i]) &&
+			route_covers(config->routes[i], pattern, is_script))
+			return config->routes[i];
+	}
+	return NULL;
+}
+
+const struct config_pattern *
+config_nth_pattern(const struct config_route *route, unsigned n, bool *is_script)
 {
 	*is_script = n >= route->match_count;
 	return *is_script ? &route->scripts[n - route->match_count] : &route->matches[n];
@@ -65,7 +83,7 @@ check_reached(const struct build *build, const struct section *section, unsigned
 	bool is_script;
 
 	for (unsigned i = 0; i < count; i++) {
-		const struct config_pattern *pattern = nth_pattern(route, i, &is_script);
+		const struct config_pattern *pattern = config_nth_pattern(route, i, &is_script);
 		const struct config_route *other = taken_by(config, nth, pattern, is_script);
 
 		dead += other != NULL;
@@ -79,7 +97,7 @@ check_reached(const struct build *build, const struct section *section, unsigned
 		return;
 	}
 	for (unsigned i = 0; dead > 0 && i < count; i++) {
-		const struct config_pattern *pattern = nth_pattern(route, i, &is_script);
+		const struct config_pattern *pattern = config_nth_pattern(route, i, &is_script);
 
 		by = taken_by(config, nth, pattern, is_script);
 		if (by != NULL)
@@ -99,6 +117,13 @@ is_all_but_asterisk(const struct config_pattern *pattern)
 		pattern->kind != PATTERN_EXACT && pattern->kind != PATTERN_REGEX;
 }
 
+static bool
+is_by_address(const struct config_limit *limit)
+{
+	return limit->identity_count == 1 && limit->identities[0].part_count == 1 &&
+		limit->identities[0].parts[0].source == IDENTITY_IP;
+}
+
 static void
 propose_last_route(const struct build *build)
 {
@@ -107,8 +132,7 @@ propose_last_route(const struct build *build)
 	const bool needs_backend = config->backend_count > 1;
 
 	for (unsigned i = 0; i < config->limit_count; i++) {
-		if (config->limits[i]->identity_count == 1 &&
-			config->limits[i]->identities[0].source == IDENTITY_IP) {
+		if (is_by_address(config->limits[i])) {
 			limit = config->limits[i];
 			break;
 		}
@@ -130,16 +154,18 @@ is_everything(const struct config_pattern *pattern)
 	return pattern->methods == NULL && config_pattern_is_any_path(pattern);
 }
 
-/* The first such pattern of the URL's path, and where it stands; NULL if there is none. */
+/* The first such pattern of the URL's path, of a route with conditions or of one without, and where
+ * it stands; NULL if there is none. */
 static const struct config_pattern *
-find_match(const struct build *build, pattern_is_fn *is, const struct section **section)
+find_match(const struct build *build, pattern_is_fn *is, bool with_conditions,
+	const struct section **section)
 {
 	for (*section = section_first(build, SECTION_ROUTE); *section != NULL;
 		*section = section_next(*section)) {
 		const struct config_route *route = (*section)->object;
 
 		for (unsigned i = 0; i < route->match_count; i++) {
-			if (is(&route->matches[i]))
+			if (is(&route->matches[i]) && is_unconditional(route) != with_conditions)
 				return &route->matches[i];
 		}
 	}
@@ -151,17 +177,27 @@ check_everything_taken(const struct build *build)
 {
 	const struct section *section;
 
-	if (find_match(build, is_everything, &section) != NULL)
+	if (find_match(build, is_everything, false, &section) != NULL)
 		return;
-	const struct config_pattern *nearly = find_match(build, is_all_but_asterisk, &section);
+	const struct config_pattern *nearly =
+		find_match(build, is_all_but_asterisk, false, &section);
 
-	if (nearly != NULL)
+	if (nearly != NULL) {
 		complain(build, SEVERITY_ERROR, section, "match", &nearly->place,
 			"%s does not fit \"OPTIONS *\", so no route takes what the others leave; "
 			"write match = *",
 			nearly->text);
-	else if (!section_kind_is_doubtful(build, SECTION_ROUTE))
-		propose_last_route(build);
+		return;
+	}
+	if (section_kind_is_doubtful(build, SECTION_ROUTE))
+		return;
+	propose_last_route(build);
+	nearly = find_match(build, is_everything, true, &section);
+	if (nearly != NULL)
+		complain(build, SEVERITY_WARNING, section, "match", &nearly->place,
+			"does not take what is left, since the route has %s",
+			((const struct config_route *)section->object)->when_count > 0 ? "when"
+										       : "host");
 }
 
 void

@@ -40,9 +40,8 @@ check_methods(struct slice methods, struct slice whole, struct err *err)
 	return 0;
 }
 
-/* Takes a last word `nocase` off. */
-static bool
-cut_nocase(struct slice *text)
+bool
+pattern_cut_nocase(struct slice *text)
 {
 	const struct slice word = SLICE("nocase");
 
@@ -155,7 +154,7 @@ value_pattern(const struct value *value, void *field, struct err *err)
 	struct slice rest = value->text, text = value->text, methods;
 
 	*pattern = (struct config_pattern){ .place = value->place };
-	pattern->nocase = cut_nocase(&text);
+	pattern->nocase = pattern_cut_nocase(&text);
 	rest = text;
 	if (!begins_pattern(text)) {
 		(void)word_next(&rest, &methods);

@@ -1,4 +1,5 @@
-/* What a route says besides its patterns: limits, backend, cost, headers. */
+/* What a route says besides what it takes: limits, backend, cost, headers, exempt clients. */
+#include "list.h"
 #include "nearest.h"
 #include "values.h"
 
@@ -23,6 +24,20 @@ err_no_limit(const struct config *config, struct slice name, struct err *err)
 		nearest_offer(&nearest, config->limits[i]->name);
 	return err_set(
 		err, "there is no [limit %.*s]%s", SHOWN(name), nearest_hint(&nearest, hint));
+}
+
+int
+value_limit(const struct value *value, void *field, struct err *err)
+{
+	const struct config_limit *limit = limit_find(value->config, value->text);
+
+	if (slice_find(value->text, ',') != value->text.len)
+		return err_set(err,
+			"an override is of one limit; write another [override] for a second one");
+	if (limit == NULL)
+		return err_no_limit(value->config, value->text, err);
+	*(const struct config_limit **)field = limit;
+	return 0;
 }
 
 int
@@ -76,30 +91,89 @@ value_backend(const struct value *value, void *field, struct err *err)
 		nearest_hint(&nearest, hint));
 }
 
+/* `max N` behind the name of a parameter or header. */
+static int
+parse_cost_max(struct slice rest, uint64_t max, struct config_cost *cost, struct err *err)
+{
+	struct trailer trailers[] = {
+		{ "max", .has_argument = true },
+		{ NULL, .has_argument = false },
+	};
+
+	if (trailers_parse(rest, trailers, err) != 0)
+		return -1;
+	cost->max = max;
+	if (trailers[0].is_given &&
+		(parse_uint(trailers[0].argument, max, &cost->max) != 0 || cost->max == 0))
+		return err_set(err, "max \"%.*s\" is no whole number from 1 to %llu",
+			SHOWN(trailers[0].argument), (unsigned long long)max);
+	return 0;
+}
+
 int
 value_cost(const struct value *value, void *field, struct err *err)
 {
+	static const struct word sources[] = {
+		{ "param", IDENTITY_PARAM },
+		{ "header", IDENTITY_HEADER },
+		{ NULL, 0 },
+	};
+	struct config_cost *cost = field;
+	struct config_identity_part source;
 	struct slice rest = value->text, word;
 
+	*cost = (struct config_cost){ .source = COST_FIXED, .fixed = 1 };
 	(void)word_next(&rest, &word);
-	if (slice_is(word, SLICE("param")) || slice_is(word, SLICE("header")))
-		return err_set(err,
-			"a cost by %.*s is not supported by this version; write a number",
-			SHOWN(word));
-	return value_uint(value, field, err);
+	if (!slice_is(word, SLICE("param")) && !slice_is(word, SLICE("header"))) {
+		if (value_uint(value, &cost->fixed, err) != 0)
+			return -1;
+		cost->max = cost->fixed;
+		return 0;
+	}
+	rest = value->text;
+	if (source_parse(value, &rest, sources, &source, err) != 0)
+		return -1;
+	cost->source = source.source == IDENTITY_PARAM ? COST_PARAM : COST_HEADER;
+	cost->name = source.name;
+	cost->param = source.param;
+	return parse_cost_max(rest, value->option->max, cost, err);
+}
+
+/* Dialects that write a field of the same name, each in its own way. */
+static const struct {
+	unsigned bits;
+	const char *names, *field;
+} rivals[] = {
+	{ HEADERS_X_RATELIMIT | HEADERS_X_RATELIMIT_EPOCH, "x-ratelimit and x-ratelimit-epoch",
+		"X-RateLimit-Reset" },
+	{ HEADERS_RATELIMIT | HEADERS_RATELIMIT_06 | HEADERS_RATELIMIT_07,
+		"ratelimit, ratelimit-06 and ratelimit-07", "RateLimit-Policy" },
+};
+
+static int
+check_rivals(unsigned bits, struct err *err)
+{
+	for (size_t i = 0; i < sizeof rivals / sizeof rivals[0]; i++) {
+		const unsigned chosen = bits & rivals[i].bits;
+
+		if ((chosen & (chosen - 1)) != 0)
+			return err_set(err, "%s write the same %s, each in its own way; choose one",
+				rivals[i].names, rivals[i].field);
+	}
+	return 0;
 }
 
 int
 value_headers(const struct value *value, void *field, struct err *err)
 {
-	enum { NONE = 0, BOTH = HEADERS_X_RATELIMIT | HEADERS_X_RATELIMIT_EPOCH };
+	enum { NONE = 0 };
 	static const struct word words[] = {
 		{ "none", NONE },
 		{ "x-ratelimit", HEADERS_X_RATELIMIT },
 		{ "x-ratelimit-epoch", HEADERS_X_RATELIMIT_EPOCH },
-		{ "ratelimit", WORD_LATER },
-		{ "ratelimit-06", WORD_LATER },
-		{ "ratelimit-07", WORD_LATER },
+		{ "ratelimit", HEADERS_RATELIMIT },
+		{ "ratelimit-06", HEADERS_RATELIMIT_06 },
+		{ "ratelimit-07", HEADERS_RATELIMIT_07 },
 		{ NULL, 0 },
 	};
 	struct slice rest = value->text, part;
@@ -109,8 +183,6 @@ value_headers(const struct value *value, void *field, struct err *err)
 	for (; slice_split(&rest, ',', &part); count++) {
 		const int number = word_find(words, part, err);
 
-		if (number == WORD_LATER)
-			return word_later(err, part);
 		if (number < 0)
 			return -1;
 		has_none = has_none || number == NONE;
@@ -118,12 +190,40 @@ value_headers(const struct value *value, void *field, struct err *err)
 	}
 	if (has_none && count > 1)
 		return err_set(err, "none stands alone");
-	if (bits == BOTH)
-		return err_set(err,
-			"x-ratelimit and x-ratelimit-epoch write the same "
-			"X-RateLimit-Reset, in different units; choose one");
 	*(unsigned *)field = bits;
+	return check_rivals(bits, err);
+}
+
+int
+value_jitter(const struct value *value, void *field, struct err *err)
+{
+	const struct slice text = value->text;
+	const bool is_percent = text.len > 1 && text.ptr[text.len - 1] == '%';
+	uint64_t n;
+
+	if (parse_uint(slice_first(text, text.len - is_percent), 100, &n) != 0 ||
+		(!is_percent && n > 0))
+		return err_set(err, "\"%.*s\" is neither 0 nor a percentage from 0%% to 100%%",
+			SHOWN(text));
+	*(unsigned *)field = (unsigned)n;
 	return 0;
+}
+
+int
+value_exempt_ip(const struct value *value, void *field, struct err *err)
+{
+	struct config_route *route = field;
+
+	return list_nets(value, value->text, &route->exempt_nets, &route->exempt_net_count, err);
+}
+
+int
+value_trusted_proxies(const struct value *value, void *field, struct err *err)
+{
+	struct config *config = field;
+
+	return list_nets(
+		value, value->text, &config->trusted_proxies, &config->trusted_proxy_count, err);
 }
 
 /* What weir writes itself into an answer to a rejected request. */

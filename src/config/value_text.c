@@ -1,5 +1,6 @@
 /* What the value parsers share: words, the words that follow a value, copies. */
 #include "nearest.h"
+#include "reader.h"
 #include "values.h"
 
 static bool
@@ -56,8 +57,24 @@ value_alloc(const struct value *value, size_t size, struct err *err)
 	void *piece = arena_alloc(&value->config->arena, size);
 
 	if (piece == NULL)
-		(void)err_set(err, "the configuration would take more than 64 MiB of memory");
+		(void)err_set(err, "%s", config_too_large);
 	return piece;
+}
+
+void *
+value_grow(const struct value *value, void *items, unsigned count, size_t size, struct err *err)
+{
+	/* Memory cannot be given back, so it is taken when the count is a power of two. */
+	if ((count & (count - 1)) != 0)
+		return items;
+	const size_t room = count == 0 ? 1 : 2 * (size_t)count;
+	char *grown = value_alloc(value, room * size, err);
+
+	if (grown == NULL)
+		return NULL;
+	if (count > 0)
+		memcpy(grown, items, count * size);
+	return grown;
 }
 
 char *
@@ -98,8 +115,7 @@ trailer_find(struct trailer *trailers, struct slice name, struct err *err)
 	for (struct trailer *trailer = trailers; trailer->name != NULL; trailer++) {
 		if (slice_is(name, slice_of(trailer->name)))
 			return trailer;
-		if (!trailer->is_later)
-			nearest_offer(&nearest, trailer->name);
+		nearest_offer(&nearest, trailer->name);
 	}
 	(void)err_set(err, "\"%.*s\" is no word that can follow here%s", SHOWN(name),
 		nearest_hint(&nearest, hint));
@@ -116,8 +132,6 @@ trailers_parse(struct slice rest, struct trailer *trailers, struct err *err)
 
 		if (trailer == NULL)
 			return -1;
-		if (trailer->is_later)
-			return word_later(err, word);
 		if (trailer->is_given)
 			return err_set(err, "\"%s\" is given twice", trailer->name);
 		trailer->is_given = true;

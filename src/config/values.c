@@ -1,11 +1,9 @@
 /* Values of the simple kinds. */
-#include "files.h"
 #include "values.h"
 
-#include <stdlib.h>
 #include <unistd.h>
 
-enum { PASSWORD_MAX = 4096, PREFIX_MAX = 64 };
+enum { PREFIX_MAX = 64 };
 
 int
 value_bool(const struct value *value, void *field, struct err *err)
@@ -198,44 +196,4 @@ value_prefix(const struct value *value, void *field, struct err *err)
 			"braces in \"%.*s\" would put all keys on one node of a cluster",
 			SHOWN(text));
 	return copy_to(value, text, field, err);
-}
-
-/* The one line of a password file, without its end. */
-static int
-check_password(struct slice *text, struct err *err)
-{
-	if (text->len > 0 && text->ptr[text->len - 1] == '\n')
-		text->len--;
-	if (text->len > 0 && text->ptr[text->len - 1] == '\r')
-		text->len--;
-	if (text->len == 0)
-		return err_set(err, "it is empty");
-	if (slice_find(*text, '\n') != text->len)
-		return err_set(err, "it has more than one line");
-	if (slice_find(*text, '\0') != text->len)
-		return err_set(err, "it holds a NUL byte");
-	return 0;
-}
-
-int
-value_password_file(const struct value *value, void *field, struct err *err)
-{
-	struct file_content content;
-	const char *path;
-
-	if (check_path(value->text, err) != 0 || copy_to(value, value->text, &path, err) != 0)
-		return -1;
-	if (config_file_load(path, PASSWORD_MAX, &content, err) != 0)
-		return err_prefix(
-			err, "%s cannot be read by user id %u", path, (unsigned)geteuid());
-	struct slice password = slice_make(content.bytes, content.len);
-	int result = check_password(&password, err);
-
-	if (result != 0)
-		(void)err_prefix(err, "%s holds no password", path);
-	else
-		result = copy_to(value, password, field, err);
-	explicit_bzero(content.bytes, content.len);
-	free(content.bytes);
-	return result;
 }

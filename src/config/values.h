@@ -7,16 +7,30 @@
 /* values.c: bool, uint64_t, uint64_t in bytes, int64_t in microseconds, an enum, paths and texts.
  */
 value_parse_fn value_bool, value_uint, value_size, value_duration, value_word, value_path,
-	value_threads, value_log, value_username, value_password_file, value_prefix;
+	value_threads, value_log, value_username, value_prefix;
+
+/* value_file.c: the password, struct config_route, the name of a time zone. */
+value_parse_fn value_password_file, value_reject_page, value_timezone;
 
 /* value_address.c: struct address, struct config_listen, struct config. */
 value_parse_fn value_address, value_listen, value_metrics;
 
-/* value_limit.c: struct config_limit, struct config_policy. */
-value_parse_fn value_identity, value_policy;
+/* value_identity.c: struct config_limit. */
+value_parse_fn value_identity;
 
-/* value_route.c: struct config_route, the backend, the cost, the dialect bits, one header. */
-value_parse_fn value_limits, value_backend, value_cost, value_headers, value_reject_header;
+/* value_policy.c: struct config_policy, and a pointer to one. */
+value_parse_fn value_policy, value_local_cap;
+
+/* value_override.c: struct config_override. */
+value_parse_fn value_for;
+
+/* value_condition.c: struct config_when, struct config_route. */
+value_parse_fn value_when, value_host;
+
+/* value_route.c: struct config and struct config_route for lists of networks; the limit, struct
+ * config_route, the backend, struct config_cost, the dialect bits, percents, one header. */
+value_parse_fn value_trusted_proxies, value_exempt_ip, value_limit, value_limits, value_backend,
+	value_cost, value_headers, value_jitter, value_reject_header;
 
 /* value_pattern.c: struct config_pattern. */
 value_parse_fn value_pattern;
@@ -39,12 +53,52 @@ int word_later(struct err *err, struct slice what);
 char *value_copy(const struct value *value, struct slice text, struct err *err);
 void *value_alloc(const struct value *value, size_t size, struct err *err);
 
+/*
+ * Room for one more item behind `count` ones, which may have moved: all that were there before are
+ * in what is returned. NULL and a reason if there is none.
+ */
+void *
+value_grow(const struct value *value, void *items, unsigned count, size_t size, struct err *err);
+
+/* Says what is wrong at a place in another file; see value_parse_fn. (complain.c) */
+void value_complain(const struct value *value, enum severity severity, struct place place,
+	const char *format, ...) WEIR_PRINTF(4, 5);
+
 bool word_is_token(struct slice text); /* RFC 9110 section 5.6.2 */
+
+/* Takes a last word `nocase` off. (value_pattern.c) */
+bool pattern_cut_nocase(struct slice *text);
+
+/* ---- where a value is found (value_source.c) ---- */
+
+/* The words for all sources, and for those that a request has by itself. */
+extern const struct word identity_words[], attribute_words[];
+
+/* Cuts `header X-API-Key` off the front: fills source, name and param. */
+int source_parse(const struct value *value, struct slice *rest, const struct word *words,
+	struct config_identity_part *part, struct err *err) WEIR_MUST_CHECK;
+
+/* The part is found there. `name` and `param` are as of a part. */
+bool source_is(const struct config_identity_part *part, enum identity_source source,
+	const char *name, const char *param);
+
+bool for_is_same_source(const struct config_for *a, const struct config_for *b);
+
+enum { SOURCE_TEXT_SIZE = 80 };
+
+/* As it is written: "header X-API-Key", "user". Returns `out`. */
+const char *source_text(enum identity_source source, const char *name, char out[SOURCE_TEXT_SIZE]);
+
+/* (value_identity.c) */
+bool identity_is(const struct config_identity *a, const struct config_identity *b);
+
+/* Every request has it. */
+bool identity_is_always_present(const struct config_identity *identity);
 
 /* A word that follows a value, as in `mode 0660 group www-data`. */
 struct trailer {
 	const char *name; /* NULL ends a list */
-	bool has_argument, is_later;
+	bool has_argument;
 	bool is_given;
 	struct slice argument;
 };

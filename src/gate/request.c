@@ -246,7 +246,7 @@ start(struct gate_request *request)
 		pass(request, OUTCOME_ADMITTED);
 		return;
 	}
-	request->check.cost = route->config->cost;
+	request->check.cost = route->config->cost.fixed;
 	request->check.deadline_us = loop_now_us(gate->loop) + config->redis_deadline_us;
 	request->check.done = on_decision;
 	ask(request, request->plant->store);

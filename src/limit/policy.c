@@ -73,7 +73,11 @@ policy_of_code(unsigned code, uint32_t *tag, int64_t *interval_us, int64_t *capa
 uint32_t
 policy_tag(const char *name, enum policy_algorithm algorithm)
 {
-	static const char *const algorithm_names[] = { [POLICY_TOKEN_BUCKET] = "token-bucket" };
+	static const char *const algorithm_names[] = { [POLICY_TOKEN_BUCKET] = "token-bucket",
+		[POLICY_SLIDING_WINDOW] = "sliding-window",
+		[POLICY_SLIDING_LOG] = "sliding-log",
+		[POLICY_CALENDAR] = "calendar",
+		[POLICY_CONCURRENT] = "concurrent" };
 	char text[256];
 	const int n = snprintf(text, sizeof text, "%s %s", algorithm_names[algorithm], name);
 
@@ -141,6 +145,11 @@ limit_init(struct limit *limit, const struct config_limit *config, struct diagno
 			"a limit has at most %d policies; split it into two limits",
 			LIMIT_POLICIES_MAX);
 	for (unsigned i = 0; i < config->policy_count && i < LIMIT_POLICIES_MAX; i++) {
+		if (config->policies[i].algorithm != POLICY_TOKEN_BUCKET) {
+			diagnostics_add(diagnostics, SEVERITY_ERROR, config->policies[i].place,
+				"policy", "only token buckets are decided by this version");
+			continue;
+		}
 		if (!is_exact(&config->policies[i])) {
 			diagnostics_add(diagnostics, SEVERITY_ERROR, config->policies[i].place,
 				"policy",

@@ -43,7 +43,7 @@ write_hashed(const char *kind, const char *name, struct slice value, const uint8
 }
 
 static void
-write_ip(const struct config_identity *identity, struct ip ip, char out[IDENTITY_TEXT_SIZE])
+write_ip(const struct config_identity_part *identity, struct ip ip, char out[IDENTITY_TEXT_SIZE])
 {
 	const unsigned bits = ip.family == 4 ? identity->prefix_4 : identity->prefix_6;
 
@@ -56,7 +56,7 @@ write_ip(const struct config_identity *identity, struct ip ip, char out[IDENTITY
 
 /* False: this identity is not present in the request. */
 static bool
-write_identity(const struct config_identity *identity, const struct view *view,
+write_identity(const struct config_identity_part *identity, const struct view *view,
 	const uint8_t *hash_key, char out[IDENTITY_TEXT_SIZE])
 {
 	struct slice value;
@@ -86,6 +86,14 @@ write_identity(const struct config_identity *identity, const struct view *view,
 	case IDENTITY_ALL:
 		(void)snprintf(out, IDENTITY_TEXT_SIZE, "all");
 		return true;
+	case IDENTITY_COOKIE:
+	case IDENTITY_PARAM:
+	case IDENTITY_ENV:
+	case IDENTITY_HOST:
+	case IDENTITY_PATH:
+	case IDENTITY_BACKEND:
+	case IDENTITY_ROUTE:
+		break;
 	}
 	return false;
 }
@@ -132,9 +140,10 @@ identity_key(const struct config_limit *limit, const struct view *view, const ui
 	bool found = false;
 
 	for (unsigned i = 0; i < limit->identity_count && !found; i++) {
-		found = write_identity(&limit->identities[i], view, hash_key, text);
+		found = write_identity(&limit->identities[i].parts[0], view, hash_key, text);
 		if (found)
-			result = limit->identities[i].source == IDENTITY_IP && !view->has_ip
+			result =
+				limit->identities[i].parts[0].source == IDENTITY_IP && !view->has_ip
 				? IDENTITY_NO_ADDRESS
 				: IDENTITY_FOUND;
 	}

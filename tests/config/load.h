@@ -124,4 +124,68 @@ loaded(const char *ini)
 	return config;
 }
 
+/* ---- damage ---- */
+
+/* A file that is written over and over, which some file systems make write_file wait for. */
+static inline int
+open_damaged(const char *name)
+{
+	const int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+	assert_true(fd >= 0);
+	return fd;
+}
+
+static inline void
+rewrite_file(int fd, struct slice text)
+{
+	assert_int_equal(ftruncate(fd, (off_t)text.len), 0);
+	assert_int_equal(pwrite(fd, text.ptr, text.len, 0), (ssize_t)text.len);
+}
+
+/* NULL, and that is no failure, if it is refused. */
+static inline struct config *
+load_damaged(const char *name)
+{
+	struct diagnostics diagnostics;
+
+	diagnostics_init(&diagnostics);
+	struct config *config = config_load(name, &diagnostics);
+
+	assert_true((config == NULL) == (diagnostics.errors > 0));
+	diagnostics_release(&diagnostics);
+	return config;
+}
+
+/* Bytes that mean something somewhere, and some that mean nothing anywhere. A long text has some of
+ * them at each place, in turns. WEIR_TEST_ALL_BYTES in the environment tries all everywhere. */
+static const char telling[] = "\0\t\n\r ;#=:[]/\\*~|,+\"'^$()@%?.-_019aAmsz\x7f\x80\xa0\xc3\xff";
+
+/* Calls back for every beginning of `s`, and for every text that lacks one of its bytes or has
+ * another one there. */
+static inline void
+each_damage(struct slice s, void (*each)(void *context, struct slice mutant), void *context)
+{
+	const bool is_thorough = getenv("WEIR_TEST_ALL_BYTES") != NULL;
+	const size_t bytes = is_thorough ? 256 : sizeof telling - 1;
+	const size_t stride = is_thorough || s.len < 1000 ? 1 : 7;
+	char *mutant = malloc(s.len + 1);
+
+	assert_non_null(mutant);
+	for (size_t at = 0; at <= s.len; at++) {
+		each(context, slice_first(s, at));
+		memcpy(mutant, s.ptr, at);
+		if (at < s.len) {
+			memcpy(mutant + at, s.ptr + at + 1, s.len - at - 1);
+			each(context, slice_make(mutant, s.len - 1));
+			memcpy(mutant, s.ptr, s.len);
+		}
+		for (size_t i = at % stride; i < bytes && at < s.len; i += stride) {
+			mutant[at] = is_thorough ? (char)i : telling[i];
+			each(context, slice_make(mutant, s.len));
+		}
+	}
+	free(mutant);
+}
+
 #endif

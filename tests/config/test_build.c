@@ -37,14 +37,14 @@ defaults_reach_what_stands_before_and_behind_them(void **state)
 	assert_ptr_equal(s->backend, config->backends[0]);
 	assert_int_equal(s->limit_count, 0);
 	assert_int_equal(s->reject_header_count, 0);
-	assert_int_equal(s->cost, 2);
+	assert_int_equal(s->cost.fixed, 2);
 	assert_ptr_equal(r->backend, config->backends[1]);
 	assert_int_equal(r->limit_count, 2);
 	assert_ptr_equal(r->limits[0], config->limits[0]);
 	assert_ptr_equal(r->limits[1], config->limits[1]);
 	assert_int_equal(r->reject_header_count, 2);
 	assert_string_equal(r->reject_headers[1], "B: 2");
-	assert_int_equal(r->cost, 3);
+	assert_int_equal(r->cost.fixed, 3);
 	assert_string_equal(config->file, "weir.ini");
 	assert_int_equal(r->place.line, 30);
 	config_free(config);
@@ -100,26 +100,24 @@ static const struct {
 		"weir.ini:5: [weir] policy: [weir] has no such key; it belongs into [limit]\n"
 		"weir.ini:6: [weir] timeout: [weir] has no such key; did you mean "
 		"\"head_timeout\"?\n" },
-	{ "[limits a]\npolicy = nonsense\n[Weir]\n[server]\n[override gold]\nx = y\n",
+	{ "[limits a]\npolicy = nonsense\n[Weir]\n[server]\n[overide gold]\nx = y\n",
 		"weir.ini:1: [limits a]: there is no section of this kind; did you mean "
 		"\"limit\"?\n"
 		"weir.ini:3: [Weir]: there is no section of this kind; did you mean \"weir\"?\n"
 		"weir.ini:4: [server]: there is no section of this kind\n"
-		"weir.ini:5: [override gold]: [override] is not supported by this version\n" },
+		"weir.ini:5: [overide gold]: there is no section of this kind; did you mean "
+		"\"override\"?\n" },
 	{ "[weir main]\nthreads = 0\n[redis]\nsentinel = tcp:a:1\ntls_ca = /x\n",
 		"weir.ini:1: [weir main]: has no name; write [weir]\n"
 		"weir.ini:2: [weir] threads: \"0\" is neither a number from 1 to 64 nor auto\n"
 		"weir.ini:4: [redis] sentinel: this key is not supported by this version\n"
 		"weir.ini:5: [redis] tls_ca: this key is not supported by this version\n" },
-	{ "[weir]\ntrusted_proxies = 10.0.0.1\n[limit a]\npolicy = 1/1s\nlocal_cap = 1/1s\n"
-	  "[backend rest2]\nkeep_idle = 3\nserver = unix:/x\n[route x]\nmatch = /x\nwhen = ip\n"
-	  "limit = a\nbackend = rest\nhandler = status\n",
-		"weir.ini:2: [weir] trusted_proxies: this key is not supported by this version\n"
-		"weir.ini:5: [limit a] local_cap: this key is not supported by this version\n"
-		"weir.ini:7: [backend rest2] keep_idle: this key is not supported by this version\n"
-		"weir.ini:11: [route x] when: this key is not supported by this version\n"
-		"weir.ini:14: [route x] handler: this key is not supported by this version\n"
-		"weir.ini:18: [route rest] backend: is missing: there are 2 backends; say which, "
+	{ "[backend rest2]\nkeep_idle = 3\nserver = unix:/x\n[route x]\nmatch = /x\n"
+	  "front = nginx\nbackend = rest\nhandler = status\n",
+		"weir.ini:2: [backend rest2] keep_idle: this key is not supported by this version\n"
+		"weir.ini:6: [route x] front: this key is not supported by this version\n"
+		"weir.ini:8: [route x] handler: this key is not supported by this version\n"
+		"weir.ini:12: [route rest] backend: is missing: there are 2 backends; say which, "
 		"such as backend = rest2\n" },
 	/* no value */
 	{ "[weir]\nthreads =\nlisten =\nreject_log =\n",
@@ -129,7 +127,8 @@ static const struct {
 	{ "[limit]\npolicy = 1/hour\nidentity = me\n[limit a]\n[limit b]\n[route x]\nmatch = /x\n"
 	  "limit = a, b\n",
 		"weir.ini:2: [limit] policy: the window \"hour\" is written 1/h\n"
-		"weir.ini:3: [limit] identity: \"me\" is none of ip, user, header, all\n" },
+		"weir.ini:3: [limit] identity: \"me\" is none of ip, user, header, cookie, param, "
+		"env, host, path, backend, route, all\n" },
 	{ "[limit]\npolicy = 1/hour\n",
 		"weir.ini:2: [limit] policy: the window \"hour\" is written 1/h\n" },
 	/* references */

@@ -414,10 +414,12 @@ sections_and_memory_are_bounded(void **state)
 	for (int i = 0; i < 700000; i++)
 		(void)fputs("policy=1/s\n", file);
 	assert_int_equal(fclose(file), 0);
-	write_file("outer.ini", SLICE("include = weir.ini\ninclude = weir.ini\n[limit k]\n"));
+	write_file("outer.ini",
+		SLICE("include = weir.ini\ninclude = weir.ini\ninclude = weir.ini\n"
+		      "include = weir.ini\n[limit k]\n"));
 	said = said_of_file("outer.ini", NULL);
 	assert_non_null(
-		strstr(said, ": the configuration would take more than 64 MiB of memory\n"));
+		strstr(said, ": the configuration would take more than 256 MiB of memory\n"));
 	free(said);
 }
 

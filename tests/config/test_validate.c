@@ -29,11 +29,9 @@ limits_are_judged_by_themselves(void **state)
 			"policy "
 			"= 10/1s burst 60\n" },
 		{ BACKEND ROUTE "limit = a\n[limit a]\npolicy = 1/1s\nidentity = user, header X\n",
-			"weir.ini:5: [route r] limit: warning: limit a counts by the header X, "
-			"which a "
+			"weir.ini:5: [route r] limit: warning: limit a counts by header X, which a "
 			"client writes: anyone gets a fresh bucket for each request; add a limit "
-			"by "
-			"ip\n"
+			"by ip, or write known behind it\n"
 			"weir.ini:6: [limit a] on_missing: is missing: what of a request that has "
 			"none "
 			"of the identities? Write skip, reject or share, or end the list of "
@@ -217,11 +215,9 @@ routes_are_judged_by_themselves(void **state)
 			"" },
 		{ BACKEND ROUTE "limit = a, b\n[limit a]\npolicy = 9/1s\nidentity = header X, ip\n"
 				"[limit b]\npolicy = 5/1m\nenforce = no\n",
-			"weir.ini:5: [route r] limit: warning: limit a counts by the header X, "
-			"which a "
+			"weir.ini:5: [route r] limit: warning: limit a counts by header X, which a "
 			"client writes: anyone gets a fresh bucket for each request; add a limit "
-			"by "
-			"ip\n" },
+			"by ip, or write known behind it\n" },
 		/* store_down */
 		{ BACKEND ROUTE "store_down = reject\n",
 			"weir.ini:5: [route r] store_down: warning: has no effect without "

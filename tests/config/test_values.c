@@ -1,5 +1,5 @@
 /* Values, kind by kind; and every row of the table of options with a good and a bad one. */
-#include "load.h"
+#include "compose.h"
 
 /* ---- every row ---- */
 
@@ -19,7 +19,12 @@ static const struct {
 	{ "weir", "head_timeout", "1ms", "2h", "\"2h\" is no duration from 1 ms to 1 h" },
 	{ "weir", "body_timeout", "1d", "10", NULL },
 	{ "weir", "drain", "30s", "0s", NULL },
-	{ "weir", "hash_key_file", "secret", "hash.key",
+	{ "weir", "trusted_proxies", "192.0.2.7, 2001:db8::/48", "192.0.2.0/33",
+		"\"192.0.2.0/33\": an IPv4 prefix has 0 to 32 bits" },
+	{ "weir", "timezone", "Europe/Berlin", "Europe/Berlim",
+		"there is no time zone \"Europe/Berlim\" below /usr/share/zoneinfo; did you mean "
+		"\"Europe/Berlin\"?" },
+	{ "weir", "hash_key_file", "DIR/secret", "hash.key",
 		"\"hash.key\" is no absolute path; begin with /" },
 	{ "weir", "metrics", "unix:/run/weir/status.sock", "9180", NULL },
 	{ "weir", "log", "file:/var/log/weir.log", "/var/log/weir.log",
@@ -34,21 +39,33 @@ static const struct {
 		"\"state\" is no absolute path; begin with /" },
 	{ "redis", "server", "unix:/run/redis/redis-server.sock", "tls:redis:6379",
 		"tls: is not supported by this version; write tcp:HOST:PORT or unix:/PATH" },
-	{ "redis", "username", "weir\npassword_file = secret", "we ir",
+	{ "redis", "username", "weir\npassword_file = DIR/secret", "we ir",
 		"\"we ir\" is more than one word" },
-	{ "redis", "password_file", "secret", "none",
+	{ "redis", "password_file", "DIR/secret", "none",
 		"\"none\" is no absolute path; begin with /" },
 	{ "redis", "database", "2147483647", "-1",
 		"\"-1\" is no whole number from 0 to 2147483647" },
 	{ "redis", "deadline", "1ms", "2m", "\"2m\" is no duration from 1 ms to 1 min" },
 	{ "redis", "prefix", "w",
 		"{weir}:", "braces in \"{weir}:\" would put all keys on one node of a cluster" },
-	{ "limit", "identity", "user, ip/24/48", "adress",
-		"\"adress\" is none of ip, user, header, all" },
+	{ "limit", "identity", "user, ip/24/48+path", "adress",
+		"\"adress\" is none of ip, user, header, cookie, param, env, host, path, backend, "
+		"route, all" },
 	{ "limit", "on_missing", "share", "shared",
 		"\"shared\" is none of skip, reject, share; did you mean \"share\"?" },
 	{ "limit", "policy", "3/s burst 10 token-bucket name short", "3", NULL },
 	{ "limit", "enforce", "no", "No", "\"No\" is none of yes, no; did you mean \"no\"?" },
+	{ "limit", "max_identities", "1000000000", "0",
+		"\"0\" is no whole number from 1 to 1000000000" },
+	{ "limit", "local_cap", "200/1s burst 400", "200/1s name x",
+		"\"name\" is no word that can follow here" },
+	{ "override", "limit", "l", "k", "there is no [limit k]; did you mean \"l\"?" },
+	{ "override", "for", "user alice, bob", "group alice",
+		"\"group\" is none of ip, user, header, cookie, param, env" },
+	{ "override", "policy", "9/1m burst 10", "9/1m burst 0",
+		"the burst \"0\" is no whole number from 1 to 1000000000000000" },
+	{ "override", "exempt", "yes", "true", "\"true\" is none of yes, no" },
+	{ "override", "block", "yes", "1", "\"1\" is none of yes, no" },
 	{ "backend", "type", "fastcgi", "fcgi", "\"fcgi\" is none of fastcgi, none" },
 	{ "backend", "server", "tcp:[::1]:9000", "tcp:::1:9000", NULL },
 	{ "backend", "max_in_flight", "1000000", "many",
@@ -65,45 +82,27 @@ static const struct {
 		"with / or *, or is = /path or ~ expression" },
 	{ "route", "limit", "l", "m", "there is no [limit m]; did you mean \"l\"?" },
 	{ "route", "backend", "b", "bb", "there is no [backend bb]; did you mean \"b\"?" },
-	{ "route", "cost", "2", "0", "\"0\" is no whole number from 1 to 1000000000000000" },
+	{ "route", "when", "not header User-Agent ~ (bot|crawl) nocase", "header User-Agent: bot",
+		"header wants the name of one, such as header X-API-Key" },
+	{ "route", "host", "example.org, *.example.org", "example.org:8080",
+		"\"example.org:8080\" has a port, which is not compared; leave it out" },
+	{ "route", "exempt_ip", "192.0.2.7", "health.example.org",
+		"\"health.example.org\" is no network; write 192.0.2.0/24, 2001:db8::/32 or an "
+		"address" },
+	{ "route", "cost", "param n max 5", "0",
+		"\"0\" is no whole number from 1 to 1000000000000000" },
 	{ "route", "store_down", "admit", "open", "\"open\" is none of local, admit, reject" },
-	{ "route", "headers", "x-ratelimit-epoch", "x-rate-limit",
-		"\"x-rate-limit\" is none of none, x-ratelimit, x-ratelimit-epoch; did you mean "
-		"\"x-ratelimit\"?" },
+	{ "route", "headers", "x-ratelimit-epoch, ratelimit", "x-rate-limit",
+		"\"x-rate-limit\" is none of none, x-ratelimit, x-ratelimit-epoch, ratelimit, "
+		"ratelimit-06, ratelimit-07; did you mean \"x-ratelimit\"?" },
+	{ "route", "own_headers", "keep", "yes", "\"yes\" is none of replace, keep" },
+	{ "route", "retry_jitter", "10%", "10",
+		"\"10\" is neither 0 nor a percentage from 0% to 100%" },
+	{ "route", "reject_page", "DIR/busy.html", "busy.html",
+		"\"busy.html\" is no absolute path; begin with /" },
 	{ "route", "reject_header", "Access-Control-Allow-Origin: *", "Retry-After: 1",
 		"Retry-After is written by weir itself" },
 };
-
-/* A configuration in which that line stands in line 2, and where nothing else is wrong. "secret"
- * stands for a file that holds one. */
-static void
-compose(char *out, size_t size, const char *section, const char *key, const char *value)
-{
-	const bool is_limit = strcmp(section, "limit") == 0,
-		   is_route = strcmp(section, "route") == 0;
-	const bool is_backend = strcmp(section, "backend") == 0;
-	char secret[PATH_MAX + 32], username[PATH_MAX + 64];
-
-	(void)snprintf(secret, sizeof secret, "%s/secret", load_directory);
-	if (strcmp(value, "secret") == 0)
-		value = secret;
-	if (strstr(value, "\npassword_file = secret") != NULL) {
-		(void)snprintf(username, sizeof username, "weir\npassword_file = %s", secret);
-		value = username;
-	}
-	(void)snprintf(out, size, "[%s%s]\n%s = %s\n%s%s%s%s", section,
-		is_limit             ? " l"
-			: is_route   ? " r"
-			: is_backend ? " b"
-				     : "",
-		key, value,
-		is_limit           ? "policy = 5/1m\n"
-			: is_route ? "match = *\n"
-				   : "",
-		is_backend ? "server = unix:/run/b\n" : "[backend b]\nserver = unix:/run/b\n",
-		is_limit ? "" : "[limit l]\npolicy = 5/1m\n",
-		is_route ? "" : "[route r]\nmatch = *\nlimit = l\n");
-}
 
 static void
 every_row_takes_a_good_value_and_refuses_a_bad_one(void **state)
@@ -112,6 +111,7 @@ every_row_takes_a_good_value_and_refuses_a_bad_one(void **state)
 
 	(void)state;
 	write_file("secret", SLICE("geheim\n"));
+	write_file("busy.html", SLICE("<p>Try later.\n"));
 	assert_int_equal(chmod("secret", 0600), 0);
 	for (size_t i = 0; i < LENGTH_OF(rows); i++) {
 		struct config *config;
@@ -179,6 +179,9 @@ a_default_is_what_its_text_says(void **state)
 	assert_int_equal(config->head_timeout_us, 10 * US_PER_S);
 	assert_int_equal(config->body_timeout_us, 60 * US_PER_S);
 	assert_int_equal(config->drain_us, 7 * US_PER_S);
+	assert_int_equal(config->trusted_proxy_count, 0);
+	assert_string_equal(config->timezone, "UTC");
+	assert_int_equal(config->override_count, 0);
 	assert_null(config->hash_key_file);
 	assert_false(config->has_metrics);
 	assert_int_equal(config->log_to, LOG_TO_STDERR);
@@ -195,37 +198,37 @@ a_default_is_what_its_text_says(void **state)
 	assert_null(config->redis_username);
 	assert_null(config->redis_password);
 	assert_int_equal(config->limits[0]->identity_count, 1);
-	assert_int_equal(config->limits[0]->identities[0].source, IDENTITY_IP);
-	assert_int_equal(config->limits[0]->identities[0].prefix_4, 32);
-	assert_int_equal(config->limits[0]->identities[0].prefix_6, 64);
+	assert_int_equal(config->limits[0]->identities[0].parts[0].source, IDENTITY_IP);
+	assert_int_equal(config->limits[0]->identities[0].parts[0].prefix_4, 32);
+	assert_int_equal(config->limits[0]->identities[0].parts[0].prefix_6, 64);
 	assert_int_equal(config->limits[0]->on_missing, ON_MISSING_UNSET);
 	assert_true(config->limits[0]->enforce);
+	assert_int_equal(config->limits[0]->max_identities, 100000);
+	assert_null(config->limits[0]->local_cap);
+	assert_int_equal(config->limits[0]->override_count, 0);
+	assert_int_equal(config->limits[0]->policies[0].algorithm, POLICY_TOKEN_BUCKET);
+	assert_int_equal(config->limits[0]->policies[0].shards, 1);
+	assert_false(config->limits[0]->policies[0].shadow);
 	assert_int_equal(config->backends[0]->type, BACKEND_FASTCGI);
 	assert_int_equal(config->backends[0]->max_in_flight, 256);
 	assert_int_equal(config->backends[0]->connect_timeout_us, US_PER_S);
 	assert_int_equal(config->backends[0]->idle_timeout_us, 600 * US_PER_S);
-	assert_int_equal(route->cost, 1);
+	assert_int_equal(route->cost.source, COST_FIXED);
+	assert_int_equal(route->cost.fixed, 1);
+	assert_int_equal(route->cost.max, 1);
 	assert_int_equal(route->store_down, STORE_DOWN_LOCAL);
 	assert_int_equal(route->headers, 0);
+	assert_int_equal(route->own_headers, OWN_HEADERS_REPLACE);
+	assert_int_equal(route->retry_jitter_percent, 0);
+	assert_null(route->reject_page.ptr);
+	assert_int_equal(route->when_count, 0);
+	assert_int_equal(route->host_count, 0);
+	assert_int_equal(route->exempt_net_count, 0);
 	assert_int_equal(route->reject_header_count, 0);
 	config_free(config);
 }
 
 /* ---- the values that say more than one thing ---- */
-
-static void
-assert_refused(const char *section, const char *key, const char *value, const char *reason)
-{
-	char ini[2 * PATH_MAX], expected[512];
-
-	compose(ini, sizeof ini, section, key, value);
-	char *said = said_of(ini, NULL);
-
-	(void)snprintf(expected, sizeof expected, "%s: %s\n", key, reason);
-	assert_row(strncmp(said, "weir.ini:2: [", 13) == 0 && strstr(said, expected) != NULL,
-		"%swas told:\n%sand not:\n%s", ini, said, expected);
-	free(said);
-}
 
 static void
 listen_has_a_mode_an_owner_and_a_group(void **state)
@@ -300,131 +303,6 @@ log_goes_to_one_of_three(void **state)
 	}
 	assert_refused(
 		"weir", "log", "file:weir.log", "\"weir.log\" is no absolute path; begin with /");
-}
-
-static void
-policies_have_a_rate_a_burst_and_a_name(void **state)
-{
-	struct config *config =
-		loaded("[limit l]\npolicy = 10/s burst 60\npolicy = 100/10m\n"
-		       "policy = 7/1h name hourly token-bucket burst 1000000\n"
-		       "[backend b]\nserver = unix:/run/x\n[route r]\nmatch = *\nlimit = l\n");
-	const struct config_policy *policies = config->limits[0]->policies;
-
-	(void)state;
-	assert_int_equal(config->limits[0]->policy_count, 3);
-	assert_string_equal(policies[0].name, "1s");
-	assert_int_equal(policies[0].burst, 60);
-	assert_int_equal(policies[0].rate.count, 10);
-	assert_int_equal(policies[0].rate.window_us, US_PER_S);
-	assert_int_equal(policies[0].place.line, 2);
-	assert_string_equal(policies[1].name, "10m");
-	assert_int_equal(policies[1].burst, 100);
-	assert_string_equal(policies[2].name, "hourly");
-	assert_true(policies[2].burst == 1000000);
-	config_free(config);
-}
-
-static void
-policies_say_what_is_wrong(void **state)
-{
-	static const struct {
-		const char *value, *said;
-	} wrong[] = {
-		{ "10/1s burst", "\"burst\" wants a word behind it" },
-		{ "10/1s burst 0",
-			"the burst \"0\" is no whole number from 1 to 1000000000000000" },
-		{ "10/1s burst 1000000000000001",
-			"the burst \"1000000000000001\" is no whole number from 1 to "
-			"1000000000000000" },
-		{ "10/1s burst 5 burst 5", "\"burst\" is given twice" },
-		{ "10/1s brust 5",
-			"\"brust\" is no word that can follow here; did you mean \"burst\"?" },
-		{ "10/1s name a/b",
-			"\"a/b\" is no name; a name is one word of letters, digits, \"-\", \"_\" "
-			"and "
-			"\".\"" },
-		{ "10/1s, 50/1d", "a second policy is a second line, without a comma" },
-		{ "10/min", "the window \"min\" is written 10/m" },
-		{ "10/hour", "the window \"hour\" is written 10/h" },
-		{ "1000/day",
-			"the calendar window \"/day\" is not supported by this version; write "
-			"1000/1d for a bucket that refills evenly" },
-		{ "1000/month",
-			"the calendar window \"/month\" is not supported by this version; write "
-			"1000/30d for a bucket that refills evenly" },
-		{ "1000/day calendar", "\"calendar\" is not supported by this version" },
-		{ "10/1s sliding-window", "\"sliding-window\" is not supported by this version" },
-		{ "10/1s sliding-log", "\"sliding-log\" is not supported by this version" },
-		{ "10/1s shards 4", "\"shards\" is not supported by this version" },
-		{ "10/1s shadow", "\"shadow\" is not supported by this version" },
-		{ "concurrent 2 lease 10m", "\"concurrent\" is not supported by this version" },
-	};
-
-	(void)state;
-	for (size_t i = 0; i < LENGTH_OF(wrong); i++)
-		assert_refused("limit", "policy", wrong[i].value, wrong[i].said);
-}
-
-static void
-identities_are_a_list(void **state)
-{
-	struct config *config =
-		loaded("[limit l]\npolicy = 5/1m\n"
-		       "identity = header X-Api-Key_2 ,\theader content-type,user , ip/24/48\n"
-		       "[backend b]\nserver = unix:/run/x\n[route r]\nmatch = *\nlimit = l\n");
-	const struct config_limit *limit = config->limits[0];
-
-	(void)state;
-	assert_int_equal(limit->identity_count, 4);
-	assert_int_equal(limit->identities[0].source, IDENTITY_HEADER);
-	assert_string_equal(limit->identities[0].name, "X-Api-Key_2");
-	assert_string_equal(limit->identities[0].param, "HTTP_X_API_KEY_2");
-	assert_string_equal(limit->identities[1].param, "CONTENT_TYPE");
-	assert_int_equal(limit->identities[2].source, IDENTITY_USER);
-	assert_null(limit->identities[2].name);
-	assert_int_equal(limit->identities[3].prefix_4, 24);
-	assert_int_equal(limit->identities[3].prefix_6, 48);
-	config_free(config);
-}
-
-static void
-identities_say_what_is_wrong(void **state)
-{
-	static const char bits[] =
-		"wants the bits for IPv4, 1 to 32, and for IPv6, 1 to 128, such as "
-		"ip/24/48";
-	static const char *const wrong_bits[] = { "ip/", "ip/24", "ip/24/", "ip//48", "ip/33/64",
-		"ip/24/129", "ip/0/64", "ip/24/48/2", "ip/a/b" };
-	static const struct {
-		const char *value, *said;
-	} wrong[] = {
-		{ "ip, user",
-			"\"user\" is never asked for, since what stands before it is always "
-			"there" },
-		{ "user,, ip", "an item of the list is empty" },
-		{ "user,", "an item of the list is empty" },
-		{ "header", "header wants the name of one, such as header X-API-Key" },
-		{ "header X:Y", "header wants the name of one, such as header X-API-Key" },
-		{ "header X-API-Key known, ip", "\"known\" is not supported by this version" },
-		{ "header X-API-Key ip",
-			"\"ip\" follows the header's name; a list is separated by commas" },
-		{ "user ip", "\"ip\" follows \"user\"; a list is separated by commas" },
-		{ "cookie sid, ip", "\"cookie\" is not supported by this version" },
-		{ "host", "\"host\" is not supported by this version" },
-		{ "ip+path",
-			"\"ip+path\": joining identities by + is not supported by this version" },
-		{ "usr", "\"usr\" is none of ip, user, header, all; did you mean \"user\"?" },
-	};
-	char said[200];
-
-	(void)state;
-	for (size_t i = 0; i < LENGTH_OF(wrong); i++)
-		assert_refused("limit", "identity", wrong[i].value, wrong[i].said);
-	for (size_t i = 0; i < LENGTH_OF(wrong_bits); i++) {
-		(void)snprintf(said, sizeof said, "\"%s\" %s", wrong_bits[i], bits);
-		assert_refused("limit", "identity", wrong_bits[i], said);
-	}
 }
 
 static void
@@ -537,15 +415,29 @@ routes_say_what_is_wrong(void **state)
 		{ "limit", "l, l", "\"l\" is named twice" },
 		{ "limit", "l,", "an item of the list is empty" },
 		{ "limit", "l l", "\"l l\" is no name; a list is separated by commas" },
-		{ "cost", "param n max 100",
-			"a cost by param is not supported by this version; write a number" },
+		{ "cost", "param", "param wants the name of one, such as param key" },
+		{ "cost", "param n 100", "\"100\" is no word that can follow here" },
+		{ "cost", "param n max", "\"max\" wants a word behind it" },
+		{ "cost", "param n max 0",
+			"max \"0\" is no whole number from 1 to 1000000000000000" },
+		{ "cost", "header X max 1000000000000001",
+			"max \"1000000000000001\" is no whole number from 1 to 1000000000000000" },
+		{ "cost", "cookie n",
+			"\"cookie n\" is no whole number from 1 to 1000000000000000" },
 		{ "headers", "none, x-ratelimit", "none stands alone" },
 		{ "headers", "x-ratelimit, x-ratelimit-epoch",
-			"x-ratelimit and x-ratelimit-epoch write the same X-RateLimit-Reset, in "
-			"different units; choose one" },
-		{ "headers", "ratelimit", "\"ratelimit\" is not supported by this version" },
+			"x-ratelimit and x-ratelimit-epoch write the same X-RateLimit-Reset, each "
+			"in its own way; choose one" },
+		{ "headers", "ratelimit-07, x-ratelimit, ratelimit-06",
+			"ratelimit, ratelimit-06 and ratelimit-07 write the same RateLimit-Policy, "
+			"each in its own way; choose one" },
 		{ "headers", "x-ratelimit,",
-			"\"\" is none of none, x-ratelimit, x-ratelimit-epoch" },
+			"\"\" is none of none, x-ratelimit, x-ratelimit-epoch, ratelimit, "
+			"ratelimit-06, ratelimit-07" },
+		{ "retry_jitter", "101%",
+			"\"101%\" is neither 0 nor a percentage from 0% to 100%" },
+		{ "retry_jitter", "%", "\"%\" is neither 0 nor a percentage from 0% to 100%" },
+		{ "retry_jitter", "-1%", "\"-1%\" is neither 0 nor a percentage from 0% to 100%" },
 		{ "reject_header", "X",
 			"\"X\" is no header; write NAME: VALUE, such as "
 			"Access-Control-Allow-Origin: *" },
@@ -583,6 +475,128 @@ reject_headers_are_whole_lines(void **state)
 	config_free(config);
 }
 
+static void
+costs_headers_and_jitter_are_numbers(void **state)
+{
+	static const struct {
+		const char *cost, *name, *param;
+		uint64_t fixed, max;
+		enum cost_source source;
+	} costs[] = {
+		{ "7", NULL, NULL, 7, 7, COST_FIXED },
+		{ "param n max 5", "n", NULL, 1, 5, COST_PARAM },
+		{ "param filter[n]", "filter[n]", NULL, 1, UINT64_C(1000000000000000), COST_PARAM },
+		{ "header X-Cost max 100", "X-Cost", "HTTP_X_COST", 1, 100, COST_HEADER },
+	};
+	char ini[512];
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH_OF(costs); i++) {
+		(void)snprintf(ini, sizeof ini,
+			"[route r]\nmatch = *\ncost = %s\nretry_jitter = 0%%\nown_headers = keep\n"
+			"headers = ratelimit-07,x-ratelimit\n[backend b]\nserver = unix:/b\n",
+			costs[i].cost);
+		struct config *config = loaded(ini);
+		const struct config_route *route = config->routes[0];
+		const struct config_cost *cost = &route->cost;
+
+		assert_int_equal(cost->source, costs[i].source);
+		assert_true(cost->fixed == costs[i].fixed && cost->max == costs[i].max);
+		assert_true((cost->name == NULL) == (costs[i].name == NULL) &&
+			(cost->param == NULL) == (costs[i].param == NULL));
+		if (cost->name != NULL)
+			assert_string_equal(cost->name, costs[i].name);
+		if (cost->param != NULL)
+			assert_string_equal(cost->param, costs[i].param);
+		assert_int_equal(route->headers, HEADERS_RATELIMIT_07 | HEADERS_X_RATELIMIT);
+		assert_int_equal(route->own_headers, OWN_HEADERS_KEEP);
+		assert_int_equal(route->retry_jitter_percent, 0);
+		config_free(config);
+	}
+}
+
+static void
+time_zones_are_those_of_the_system(void **state)
+{
+	static const struct {
+		const char *value, *hint;
+	} wrong[] = {
+		{ "utc", "; did you mean \"UTC\"?" },
+		{ "Europe/berlin", "; did you mean \"Europe/Berlin\"?" },
+		{ "Europe", "" },
+		{ "/etc/localtime", "" },
+		{ "../zoneinfo/Europe/Berlin", "" },
+		{ "Europe//Berlin", "" },
+		{ "zone.tab", "" },
+		{ "CEST-2", "" },
+	};
+	struct config *config = loaded("[weir]\ntimezone = America/Argentina/Buenos_Aires\n"
+				       "[route r]\nmatch = *\n[backend b]\nserver = unix:/b\n");
+	char start[200];
+
+	(void)state;
+	assert_string_equal(config->timezone, "America/Argentina/Buenos_Aires");
+	config_free(config);
+	for (size_t i = 0; i < LENGTH_OF(wrong); i++) {
+		const char *hint = wrong[i].hint;
+
+		(void)snprintf(start, sizeof start,
+			"there is no time zone \"%s\" below /usr/share/zoneinfo%s", wrong[i].value,
+			hint);
+		if (hint[0] != '\0')
+			assert_refused("weir", "timezone", wrong[i].value, start);
+		else
+			assert_refused_so("weir", "timezone", wrong[i].value, start);
+	}
+}
+
+static void
+reject_pages_are_read_at_once(void **state)
+{
+	static const struct {
+		const char *name;
+		struct slice content;
+		const char *type, *said;
+	} pages[] = {
+		{ "a.html", { "<p>\xc3\xa4", 5 }, "text/html; charset=utf-8", NULL },
+		{ "a.json", { "{}", 2 }, "application/json", NULL },
+		{ "a.txt", { "Later.\n", 7 }, "text/plain; charset=utf-8", NULL },
+		{ "a.htm", { "x", 1 }, NULL, "its name ends in none of .html, .json and .txt" },
+		{ ".txt", { "x", 1 }, "text/plain; charset=utf-8", NULL },
+		{ "b.txt", { "", 0 }, NULL, "it is empty" },
+		{ "c.txt", { "a\nb\n\xe4\n", 6 }, NULL, "its line 3 is no UTF-8" },
+	};
+	char path[PATH_MAX], said[2 * PATH_MAX], *large = calloc(1, 65537);
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH_OF(pages); i++) {
+		char ini[2 * PATH_MAX];
+
+		write_file(pages[i].name, pages[i].content);
+		(void)snprintf(path, sizeof path, "DIR/%s", pages[i].name);
+		(void)snprintf(said, sizeof said, "%s/%s cannot be sent: %s", load_directory,
+			pages[i].name, pages[i].said == NULL ? "" : pages[i].said);
+		if (pages[i].said != NULL) {
+			assert_refused("route", "reject_page", path, said);
+			continue;
+		}
+		compose(ini, sizeof ini, "route", "reject_page", path);
+		struct config *config = loaded(ini);
+
+		assert_slice(config->routes[0]->reject_page, pages[i].content);
+		assert_string_equal(config->routes[0]->reject_page_type, pages[i].type);
+		config_free(config);
+	}
+	assert_non_null(large);
+	memset(large, 'x', 65537);
+	write_file("d.txt", slice_make(large, 65537));
+	(void)snprintf(said, sizeof said,
+		"%s/d.txt cannot be read by user id %u: it is larger than 65536 bytes",
+		load_directory, (unsigned)geteuid());
+	assert_refused("route", "reject_page", "DIR/d.txt", said);
+	free(large);
+}
+
 /* ---- password files ---- */
 
 static void
@@ -608,7 +622,7 @@ a_password_is_the_only_line_of_its_file(void **state)
 
 		write_file("secret", files[i].content);
 		assert_int_equal(chmod("secret", 0600), 0);
-		compose(ini, sizeof ini, "redis", "password_file", "secret");
+		compose(ini, sizeof ini, "redis", "password_file", "DIR/secret");
 		char *said = said_of(ini, &config);
 
 		(void)snprintf(expected, sizeof expected,
@@ -624,7 +638,7 @@ a_password_is_the_only_line_of_its_file(void **state)
 	(void)snprintf(expected, sizeof expected,
 		"%s/secret cannot be read by user id %u: No such file or directory", load_directory,
 		(unsigned)geteuid());
-	assert_refused("redis", "password_file", "secret", expected);
+	assert_refused("redis", "password_file", "DIR/secret", expected);
 }
 
 int
@@ -637,14 +651,13 @@ main(void)
 		cmocka_unit_test(listen_has_a_mode_an_owner_and_a_group),
 		cmocka_unit_test(threads_can_follow_the_processors),
 		cmocka_unit_test(log_goes_to_one_of_three),
-		cmocka_unit_test(policies_have_a_rate_a_burst_and_a_name),
-		cmocka_unit_test(policies_say_what_is_wrong),
-		cmocka_unit_test(identities_are_a_list),
-		cmocka_unit_test(identities_say_what_is_wrong),
 		cmocka_unit_test(patterns_have_methods_a_kind_and_a_case),
 		cmocka_unit_test(patterns_say_what_is_wrong),
 		cmocka_unit_test(routes_say_what_is_wrong),
 		cmocka_unit_test(reject_headers_are_whole_lines),
+		cmocka_unit_test(costs_headers_and_jitter_are_numbers),
+		cmocka_unit_test(time_zones_are_those_of_the_system),
+		cmocka_unit_test(reject_pages_are_read_at_once),
 		cmocka_unit_test(a_password_is_the_only_line_of_its_file),
 	};
 

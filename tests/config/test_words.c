@@ -4,7 +4,7 @@
 static void
 assert_words(const char *limit, const char *expected)
 {
-	char ini[1024], *words = NULL;
+	char ini[2048], *words = NULL;
 	size_t len;
 	FILE *out = open_memstream(&words, &len);
 
@@ -15,7 +15,7 @@ assert_words(const char *limit, const char *expected)
 		limit);
 	struct config *config = loaded(ini);
 
-	config_limit_words(config->limits[0], out);
+	config_limit_words(config, config->limits[0], out);
 	assert_int_equal(fclose(out), 0);
 	assert_row(strcmp(words, expected) == 0, "%s\nis said as:\n%s\nand not:\n%s", limit, words,
 		expected);
@@ -78,6 +78,12 @@ who_is_counted_stands_in_front(void **state)
 		{ "all", "all clients together" },
 		{ "user, ip", "per user, else client address (IPv6 by /64)" },
 		{ "header X-API-Key, all", "per value of X-API-Key, else all others together" },
+		{ "backend+ip/24/48", "per backend and client network (IPv4 by /24, IPv6 by /48)" },
+		{ "cookie sid+path, route", "per value of cookie sid and path, else route" },
+		{ "param k+env GEO\non_missing = skip",
+			"per value of parameter k and value of variable GEO, without it not "
+			"limited" },
+		{ "user known+host, ip/32/128", "per known user and host, else client address" },
 		{ "user\non_missing = skip", "per user, without it not limited" },
 		{ "user, header Y\non_missing = reject",
 			"per user, else value of Y, without any of them rejected" },
@@ -93,6 +99,91 @@ who_is_counted_stands_in_front(void **state)
 			"limit l: %s: 5 at once, then one every 12 s\n", rows[i].who);
 		assert_words(limit, expected);
 	}
+}
+
+static void
+every_algorithm_has_its_words(void **state)
+{
+	static const struct {
+		const char *policy, *words;
+	} rows[] = {
+		{ "100/60s sliding-window", "about 100 in any 60 s" },
+		{ "100/1m sliding-log", "100 in any 60 s" },
+		{ "5/s sliding-log", "5 in any second" },
+		{ "5/1h sliding-log", "5 in any 60 min" },
+		{ "5/1d sliding-window", "about 5 in any 24 h" },
+		{ "5/90s sliding-log", "5 in any 1 min 30 s" },
+		{ "1000/day calendar", "1000 each calendar day (UTC)" },
+		{ "1000/month calendar\n[weir]\ntimezone = Europe/Berlin",
+			"1000 each calendar month (Europe/Berlin)" },
+		{ "concurrent 6", "6 at a time" },
+		{ "100/1s burst 64 shards 4",
+			"64 at once, then 100 a second; at most 8640064 a day; in 4 shards of 16 "
+			"at once" },
+		{ "5/1m shadow", "5 at once, then one every 12 s (only counted)" },
+	};
+	char limit[200], expected[400];
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH_OF(rows); i++) {
+		(void)snprintf(limit, sizeof limit, "policy = %s", rows[i].policy);
+		(void)snprintf(expected, sizeof expected,
+			"limit l: per client address (IPv6 by /64): %s\n", rows[i].words);
+		assert_words(limit, expected);
+	}
+}
+
+static void
+overrides_stand_below_their_limit(void **state)
+{
+	FILE *file = fopen("gold", "w");
+
+	(void)state;
+	assert_non_null(file);
+	for (unsigned i = 0; i < 499; i++)
+		(void)fprintf(file, "key%u\n", i);
+	assert_int_equal(fclose(file), 0);
+	char limit[PATH_MAX + 1024];
+
+	(void)snprintf(limit, sizeof limit,
+		"identity = header X-API-Key known, ip\npolicy = 5/1m\nlocal_cap = 200/s burst "
+		"400\n"
+		"[override gold]\nlimit = l\nfor = header X-API-Key @%s/gold\nfor = user alice\n"
+		"for = header x-api-key zz\npolicy = 100/1s burst 200 name 1m\n"
+		"[override none]\nlimit = l\nfor = header X-API-Key a\n"
+		"[override office]\nlimit = l\nfor = ip 192.0.2.0/24\nfor = user bob, carol\n"
+		"exempt = yes\n"
+		"[override bots]\nlimit = l\nfor = ip 192.0.3.1, 192.0.3.2\nblock = yes\n",
+		load_directory);
+	assert_words(limit,
+		"limit l: per known value of X-API-Key, else client address (IPv6 by /64): 5 at "
+		"once, then one every 12 s\n"
+		"    in each process, before the store is asked: 400 at once, then 200 a second; "
+		"at "
+		"most 17280400 a day\n"
+		"    override gold: header X-API-Key (500 values), user alice: 200 at once, then "
+		"100 "
+		"a second; at most 8640200 a day\n"
+		"    override none: header X-API-Key (1 value): as the limit says\n"
+		"    override office: ip 192.0.2.0/24, user (2 values): not counted\n"
+		"    override bots: ip (2 networks): answered 403\n");
+}
+
+static void
+an_override_of_some_policies_says_which(void **state)
+{
+	(void)state;
+	assert_words("policy = 5/1m\npolicy = 20/1h\npolicy = concurrent 3\n"
+		     "[override a]\nlimit = l\nfor = ip 192.0.2.1\npolicy = concurrent 6\n"
+		     "[override b]\nlimit = l\nfor = ip 192.0.2.2\npolicy = 9/1m\npolicy = 90/1h\n",
+		"limit l: per client address (IPv6 by /64), each of:\n"
+		"    1m: 5 at once, then one every 12 s\n"
+		"    1h: 20 at once, then one every 3 min\n"
+		"    concurrent: 3 at a time\n"
+		"    override a: ip 192.0.2.1, instead of concurrent: 6 at a time\n"
+		"    override b: ip 192.0.2.2, instead of:\n"
+		"        1m: 9 at once, then one every 6.667 s\n"
+		"        1h: 90 at once, then one every 40 s\n");
 }
 
 static void
@@ -112,6 +203,9 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_rate_is_a_burst_and_what_follows),
 		cmocka_unit_test(who_is_counted_stands_in_front),
+		cmocka_unit_test(every_algorithm_has_its_words),
+		cmocka_unit_test(overrides_stand_below_their_limit),
+		cmocka_unit_test(an_override_of_some_policies_says_which),
 		cmocka_unit_test(several_policies_have_a_line_each),
 	};
 

@@ -1,0 +1,160 @@
+/*
+ * Where a value of a request is found: `header X-API-Key`, `cookie session`, `user`. Identities,
+ * conditions, overrides and costs name their sources in the same words.
+ */
+#include "values.h"
+
+#include <stdio.h>
+
+enum { NAME_MAX_LEN = 64 };
+
+const struct word identity_words[] = {
+	{ "ip", IDENTITY_IP },
+	{ "user", IDENTITY_USER },
+	{ "header", IDENTITY_HEADER },
+	{ "cookie", IDENTITY_COOKIE },
+	{ "param", IDENTITY_PARAM },
+	{ "env", IDENTITY_ENV },
+	{ "host", IDENTITY_HOST },
+	{ "path", IDENTITY_PATH },
+	{ "backend", IDENTITY_BACKEND },
+	{ "route", IDENTITY_ROUTE },
+	{ "all", IDENTITY_ALL },
+	{ NULL, 0 },
+};
+
+const struct word attribute_words[] = {
+	{ "ip", IDENTITY_IP },
+	{ "user", IDENTITY_USER },
+	{ "header", IDENTITY_HEADER },
+	{ "cookie", IDENTITY_COOKIE },
+	{ "param", IDENTITY_PARAM },
+	{ "env", IDENTITY_ENV },
+	{ NULL, 0 },
+};
+
+/* Of a parameter of the query, decoded; what it cannot hold could not be told from what follows. */
+static bool
+is_parameter(struct slice text)
+{
+	for (size_t i = 0; i < text.len; i++) {
+		if (strchr("=&#", text.ptr[i]) != NULL)
+			return false;
+	}
+	return text.len > 0;
+}
+
+static bool
+is_variable(struct slice text)
+{
+	for (size_t i = 0; i < text.len; i++) {
+		const char c = text.ptr[i];
+
+		if (!(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') && !(c >= '0' && c <= '9') &&
+			c != '_')
+			return false;
+	}
+	return text.len > 0;
+}
+
+typedef bool name_is_fn(struct slice name);
+
+/* The sources that have a name, as far as `is` is set. */
+static const struct {
+	name_is_fn *is;
+	const char *example;
+} named[] = {
+	[IDENTITY_HEADER] = { word_is_token, "header X-API-Key" },
+	[IDENTITY_COOKIE] = { word_is_token, "cookie session" },
+	[IDENTITY_PARAM] = { is_parameter, "param key" },
+	[IDENTITY_ENV] = { is_variable, "env SSL_CLIENT_S_DN" },
+	[IDENTITY_ALL] = { NULL, NULL },
+};
+
+/* These two have no HTTP_ in front (RFC 3875 section 4.1.18). */
+static bool
+has_own_variable(struct slice header)
+{
+	return slice_is_nocase(header, SLICE("Content-Type")) ||
+		slice_is_nocase(header, SLICE("Content-Length"));
+}
+
+static const char *
+variable_of(const struct value *value, struct slice header, struct err *err)
+{
+	const char *prefix = has_own_variable(header) ? "" : "HTTP_";
+	const size_t len = strlen(prefix);
+	char *out = value_alloc(value, len + header.len + 1, err);
+
+	if (out == NULL)
+		return NULL;
+	memcpy(out, prefix, len + 1);
+	for (size_t i = 0; i < header.len; i++) {
+		const char c = header.ptr[i];
+
+		out[len + i] = c == '-' ? '_' : c >= 'a' && c <= 'z' ? (char)(c - 32) : c;
+	}
+	out[len + header.len] = '\0';
+	return out;
+}
+
+int
+source_parse(const struct value *value, struct slice *rest, const struct word *words,
+	struct config_identity_part *part, struct err *err)
+{
+	struct slice word, name = { NULL, 0 };
+
+	*part = (struct config_identity_part){ 0 };
+	(void)word_next(rest, &word);
+	const int source = word_find(words, word, err);
+
+	if (source < 0)
+		return -1;
+	part->source = (enum identity_source)source;
+	if (named[source].is == NULL)
+		return 0;
+	if (!word_next(rest, &name) || !named[source].is(name) || name.len > NAME_MAX_LEN)
+		return err_set(err, "%.*s wants the name of one, such as %s", SHOWN(word),
+			named[source].example);
+	part->name = value_copy(value, name, err);
+	if (part->name == NULL)
+		return -1;
+	if (part->source == IDENTITY_ENV)
+		part->param = part->name;
+	else if (part->source == IDENTITY_HEADER)
+		part->param = variable_of(value, name, err);
+	return part->source == IDENTITY_HEADER && part->param == NULL ? -1 : 0;
+}
+
+bool
+source_is(const struct config_identity_part *a, enum identity_source source, const char *name,
+	const char *param)
+{
+	if (a->source != source || (a->name == NULL) != (name == NULL))
+		return false;
+	/* The names of headers differ only as FastCGI sees them. */
+	return name == NULL ||
+		strcmp(param == NULL ? a->name : a->param, param == NULL ? name : param) == 0;
+}
+
+bool
+for_is_same_source(const struct config_for *a, const struct config_for *b)
+{
+	const struct config_identity_part part = {
+		.source = a->source, .name = a->name, .param = a->param
+	};
+
+	return source_is(&part, b->source, b->name, b->param);
+}
+
+const char *
+source_text(enum identity_source source, const char *name, char out[SOURCE_TEXT_SIZE])
+{
+	const struct word *word = identity_words;
+
+	while (word->number != (int)source)
+		word++;
+	(void)snprintf(out, SOURCE_TEXT_SIZE, "%s%s%s", word->text, name == NULL ? "" : " ",
+		name == NULL ? "" : name);
+	return out;
+}

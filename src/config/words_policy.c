@@ -1,0 +1,112 @@
+/*
+ * A policy in words. Administrators read "5/1m" as five in any minute; a bucket lets five pass at
+ * once and then one every 12 seconds, and 100 on the first day of "50/1d". So both halves are said.
+ */
+#include "validate.h"
+#include "words.h"
+
+enum { WORDS_SIZE = 64 };
+
+/* "a second", "an hour", "every 10 s"; and of any stretch of time: "any second", "any 60 min". */
+static const struct {
+	int64_t us;
+	const char *per, *any;
+} windows[] = {
+	{ US_PER_S, "a second", "any second" },
+	{ 60 * US_PER_S, "a minute", "any 60 s" },
+	{ 3600 * US_PER_S, "an hour", "any 60 min" },
+	{ US_PER_DAY, "a day", "any 24 h" },
+};
+
+static const char *
+per_window(int64_t window_us, char out[WORDS_SIZE])
+{
+	char duration[DURATION_TEXT_SIZE];
+
+	for (size_t i = 0; i < sizeof windows / sizeof windows[0]; i++) {
+		if (windows[i].us == window_us)
+			return windows[i].per;
+	}
+	(void)snprintf(out, WORDS_SIZE, "every %s", duration_text(window_us, duration));
+	return out;
+}
+
+static const char *
+any_window(int64_t window_us, char out[WORDS_SIZE])
+{
+	char duration[DURATION_TEXT_SIZE];
+
+	for (size_t i = 0; i < sizeof windows / sizeof windows[0]; i++) {
+		if (windows[i].us == window_us)
+			return windows[i].any;
+	}
+	(void)snprintf(out, WORDS_SIZE, "any %s", duration_text(window_us, duration));
+	return out;
+}
+
+/* What rounding the interval up takes away, if it is a hundredth of a percent or more. */
+static void
+print_effective(const struct config_policy *policy, int64_t interval, FILE *out)
+{
+	const int64_t kept = interval * (int64_t)policy->rate.count;
+
+	if ((kept - policy->rate.window_us) >= policy->rate.window_us / 10000 &&
+		kept > policy->rate.window_us)
+		(void)fprintf(
+			out, " (in effect %.2f a second)", (double)US_PER_S / (double)interval);
+}
+
+static void
+print_bucket(const struct config_policy *policy, FILE *out)
+{
+	const int64_t interval = config_policy_interval_us(policy), window = policy->rate.window_us;
+	const unsigned long long burst = policy->burst, count = policy->rate.count;
+	char words[WORDS_SIZE], duration[DURATION_TEXT_SIZE];
+
+	(void)fprintf(out, "%llu at once, then ", burst);
+	if (interval < US_PER_S)
+		(void)fprintf(out, "%llu %s", count, per_window(window, words));
+	else
+		(void)fprintf(out, "one %s", per_window(interval, words));
+	print_effective(policy, interval, out);
+	if (window == US_PER_DAY)
+		(void)fprintf(out, "; at most %llu in the first day", burst + count);
+	else if (window > US_PER_DAY)
+		(void)fprintf(out, "; at most %llu in the first %s", burst + count,
+			duration_text(window, duration));
+	else if (interval < US_PER_S)
+		(void)fprintf(out, "; at most %llu a day",
+			burst + (unsigned long long)(US_PER_DAY / interval));
+	if (policy->shards > 1)
+		(void)fprintf(out, "; in %u shards of %llu at once", policy->shards,
+			(unsigned long long)config_policy_holds(policy));
+}
+
+void
+words_policy(const struct config *config, const struct config_policy *policy, FILE *out)
+{
+	const unsigned long long count = policy->rate.count;
+	char words[WORDS_SIZE];
+
+	switch (policy->algorithm) {
+	case POLICY_TOKEN_BUCKET:
+		print_bucket(policy, out);
+		break;
+	case POLICY_SLIDING_WINDOW:
+		(void)fprintf(
+			out, "about %llu in %s", count, any_window(policy->rate.window_us, words));
+		break;
+	case POLICY_SLIDING_LOG:
+		(void)fprintf(out, "%llu in %s", count, any_window(policy->rate.window_us, words));
+		break;
+	case POLICY_CALENDAR:
+		(void)fprintf(out, "%llu each calendar %s (%s)", count,
+			policy->period == CALENDAR_DAY ? "day" : "month", config->timezone);
+		break;
+	case POLICY_CONCURRENT:
+		(void)fprintf(out, "%llu at a time", count);
+		break;
+	}
+	if (policy->shadow)
+		(void)fputs(" (only counted)", out);
+}
