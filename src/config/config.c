@@ -37,8 +37,12 @@ config_load(const char *file, struct diagnostics *diagnostics)
 	config_read(file, &build.config->arena, diagnostics, &build.list);
 	if (config_build(&build) == 0) {
 		validate_process(&build);
+		validate_exempt(&build);
 		validate_backends(&build);
 		validate_limits(&build);
+		validate_memory(&build);
+		validate_overrides(&build);
+		validate_values(&build);
 		validate_routes(&build);
 		validate_claims(&build);
 		validate_order(&build);

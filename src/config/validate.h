@@ -5,8 +5,12 @@
 #include "build.h"
 
 void validate_process(const struct build *build); /* [weir], [memory], [redis] */
+void validate_exempt(const struct build *build); /* whose address is believed, who is not counted */
 void validate_backends(const struct build *build);
 void validate_limits(const struct build *build);
+void validate_memory(const struct build *build); /* what the counters of all limits take */
+void validate_overrides(const struct build *build);
+void validate_values(const struct build *build); /* what two overrides of a limit both name */
 void validate_routes(const struct build *build);
 void validate_claims(const struct build *build); /* what a client can choose by what it claims */
 
@@ -32,6 +36,18 @@ void validate_policies(const struct build *build, const struct section *section,
 /* That the rate can be kept in whole microseconds. */
 void validate_rate(const struct build *build, const struct section *section, const char *key,
 	const struct config_policy *policy);
+
+/* ---- overrides (validate_values.c, validate_nets.c) ---- */
+
+/* Where the nth value or network of the list stands. */
+struct place config_for_place(const struct config_for *list, uint32_t n);
+
+/* The section that made the override. */
+const struct section *
+config_override_section(const struct build *build, const struct config_override *override);
+
+/* Networks that two overrides of the limit name, or that one takes from another. */
+void validate_nets(const struct build *build, const struct config_limit *limit);
 
 /* ---- routes (validate_order.c) ---- */
 
