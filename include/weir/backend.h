@@ -11,6 +11,7 @@
 
 #include "weir/cgi_head.h"
 #include "weir/config.h"
+#include "weir/counter.h"
 #include "weir/loop.h"
 #include "weir/resolver.h"
 #include "weir/slice.h"
@@ -26,6 +27,9 @@ enum exchange_result {
 	EXCHANGE_CLOSED, /* the server closed before a whole head: 502 */
 	EXCHANGE_BAD_HEAD, /* what it answered is no response: 502 */
 	EXCHANGE_TRUNCATED, /* it broke off behind the head: the answer cannot be completed */
+	EXCHANGE_SURPLUS, /* complete, but more came than its Content-Length said: that is left out
+			   */
+	EXCHANGE_UNTAKEN, /* the handler did not take the head: 502 */
 	EXCHANGE_RESULTS
 };
 
@@ -33,8 +37,9 @@ extern const char *const exchange_result_names[EXCHANGE_RESULTS];
 
 /* None of the first three may cancel the exchange; they may hold it. */
 struct exchange_handler {
-	/* The response's head in its normal form; may be changed. Valid until the call returns. */
-	void (*head)(void *context, struct cgi_head *head);
+	/* The response's head in its normal form; may be changed. Valid until the call returns.
+	 * False: it cannot be used, and the exchange ends with EXCHANGE_UNTAKEN. */
+	bool (*head)(void *context, struct cgi_head *head);
 	void (*data)(void *context, struct slice body);
 	/* The application's error output. */
 	void (*error_text)(void *context, struct slice text);
@@ -46,17 +51,26 @@ struct exchange_handler {
 };
 
 /* `share`: how many threads have a pool for this backend; each gets its part of max_in_flight, at
- * least 1. */
-struct backend_pool *backend_pool_new(struct loop *loop, struct resolver *resolver,
-	const struct config_backend *config, unsigned share, struct err *err) WEIR_MUST_CHECK;
+ * least 1. `in_flight`: the cell of COUNT_BACKEND_IN_FLIGHT. */
+struct backend_pool *
+backend_pool_new(struct loop *loop, struct resolver *resolver, const struct config_backend *config,
+	unsigned share, counter_cell in_flight, struct err *err) WEIR_MUST_CHECK;
+
+/* What is known of servers that both have goes over to `pool`, which stands in the place of
+ * `before` from now on. */
+void backend_pool_take_over(struct backend_pool *pool, struct backend_pool *before);
+
+/* The name of its backend. */
+const char *backend_pool_name(const struct backend_pool *pool);
 
 /* Exchanges that are under way keep it alive until they have ended. */
 void backend_pool_release(struct backend_pool *pool);
 
 /*
- * Starts to pass a request on. `params` are its name-value pairs; HTTP_PROXY is left out (it would
- * be taken for the application's own proxy). NULL: it was refused at once, *result and `why` say
- * how. `end` never comes before this has returned.
+ * Starts to pass a request on. `params` are its name-value pairs, needed during the call only;
+ * HTTP_PROXY is left out (it would be taken for the application's own proxy). `handler` must last
+ * as long as the exchange. NULL: it was refused at once, *result and `why` say how. `end` never
+ * comes before this has returned.
  */
 struct exchange *exchange_start(struct backend_pool *pool, struct slice params,
 	const struct exchange_handler *handler, void *context, enum exchange_result *result,

@@ -45,6 +45,18 @@ void breaker_hit(struct breaker *breaker);
  * everyone else. */
 bool breaker_take_probe(struct breaker *breaker, int64_t now_us);
 
+/* For how long it has been open. */
+int64_t breaker_open_for(struct breaker *breaker, int64_t now_us);
+
+/*
+ * Whether the outage is to be told of in the log: when it began, when it turns out to be one that
+ * waiting does not cure, and every BREAKER_REMIND_US while it lasts. True for one caller of the
+ * host.
+ */
+bool breaker_tell(struct breaker *breaker, int64_t now_us, bool is_lasting);
+
+#define BREAKER_REMIND_US INT64_C(600000000)
+
 /* When the next probe may be made. */
 int64_t breaker_probe_at(struct breaker *breaker);
 

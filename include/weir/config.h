@@ -15,6 +15,8 @@
 
 #include <sys/types.h>
 
+struct section;
+
 /* ---- limits ---- */
 
 /* Where a value of a request is found. */
@@ -135,6 +137,8 @@ struct config_override {
 
 /* ---- backends ---- */
 
+enum { CONFIG_SERVERS_MAX = 64 };
+
 enum backend_type { BACKEND_FASTCGI, BACKEND_NONE };
 
 struct config_backend {
@@ -142,7 +146,7 @@ struct config_backend {
 	const char *name;
 	enum backend_type type;
 	struct address *servers;
-	unsigned server_count; /* at least 1 unless type is none */
+	unsigned server_count; /* 1 to CONFIG_SERVERS_MAX; 0 if type is none */
 	uint64_t max_in_flight;
 	int64_t connect_timeout_us, idle_timeout_us;
 };
@@ -298,6 +302,7 @@ struct config {
 	struct config_route **routes; /* in the order that they are tried */
 	unsigned route_count;
 
+	const struct section *sections; /* as they were read, for config_compare */
 	struct arena arena; /* holds all of it */
 };
 
@@ -312,6 +317,38 @@ void config_free(struct config *config);
 /* One limit in words, for `weir check`: who is counted, and what each policy admits. One line; a
  * limit of several policies has one more for each, indented, and so has each of its overrides. */
 void config_limit_words(const struct config *config, const struct config_limit *limit, FILE *out);
+
+/* One route in words, on a line: what it takes, its limits, its backend, and what happens to it
+ * while Redis is away. */
+void config_route_words(const struct config *config, const struct config_route *route, FILE *out);
+
+/* Where the nth value of the key stands, in the section [kind name] or in the defaults of its kind;
+ * else the section, else the main file. The name may be "". */
+struct place config_place(const struct config *config, const char *kind, const char *name,
+	const char *key, unsigned nth);
+
+/* ---- what two configurations differ in, as they are written ---- */
+
+enum config_change_kind {
+	CONFIG_KEY_CHANGED,
+	CONFIG_SECTION_ADDED,
+	CONFIG_SECTION_REMOVED,
+	CONFIG_ORDER_CHANGED, /* of all sections of the kind */
+};
+
+struct config_change {
+	enum config_change_kind what;
+	const char *kind, *name; /* of the section: [kind name]; the name may be "" */
+	const char *key; /* of CONFIG_KEY_CHANGED */
+	const char *before, *after; /* its values or defaults; NULL: there are none, or several */
+	bool needs_restart;
+};
+
+typedef void config_change_fn(void *context, const struct config_change *change);
+
+/* Valid during the call. What stands in files that keys name is not compared. */
+void config_compare(const struct config *before, const struct config *after, config_change_fn *each,
+	void *context);
 
 /* The table of options, for the manual, completions and the test that keeps them in step. */
 struct config_option_help {

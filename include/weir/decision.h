@@ -6,7 +6,7 @@
 #ifndef WEIR_DECISION_H
 #define WEIR_DECISION_H
 
-#include "weir/policy.h"
+#include "weir/algorithm.h"
 
 enum verdict {
 	VERDICT_ADMITTED,
@@ -33,11 +33,12 @@ struct outcome {
 	const struct limit *limit;
 	const struct policy *policy;
 	bool violated;
-	bool shadow; /* of a limit that does not reject */
+	bool shadow; /* of a limit or a policy that does not reject */
 	uint64_t remaining; /* whole tokens left, after this request if it was admitted */
 	int64_t retry_us; /* if violated: until this cost would pass; -1: never, the cost exceeds
-			     the burst */
-	int64_t more_us; /* until one token more; 0 if the bucket is full */
+			     the burst. Of concurrent nobody knows: a second */
+	int64_t more_us; /* until one token more, or, if violated, as many as it costs; 0 if the
+			    bucket is full, or that is never */
 	int64_t reset_us; /* until the bucket is full */
 };
 
@@ -46,6 +47,7 @@ struct decision {
 	enum unavailable why; /* if unavailable */
 	int64_t now_us; /* the store's clock, since 1970 */
 	bool clamped; /* a stored time was impossibly far ahead: the bucket was set to empty */
+	unsigned overflowed; /* bit i: items[i].key was not there, and `overflow` was decided on */
 	unsigned count; /* outcomes; 0 if unavailable */
 	struct outcome outcomes[CHECK_POLICIES_MAX];
 };
@@ -55,6 +57,9 @@ struct check_item {
 	struct slice key; /* names the bucket: limit and identity. Valid until the check is done */
 	bool shadow; /* decided by itself, and spent if it admits and the request is admitted; never
 			rejects the request, never keeps another from being spent */
+	struct slice overflow; /* names the bucket that is decided on if `key` is not there, so that
+				  no new one is made; empty: `key` in any case. Only Redis heeds
+				  it: the memory store bounds itself */
 };
 
 struct check;
@@ -64,7 +69,9 @@ typedef void check_done_fn(struct check *check, const struct decision *decision)
 struct check {
 	struct check_item items[CHECK_LIMITS_MAX];
 	unsigned count;
-	uint64_t cost; /* tokens, at least 1 */
+	uint64_t cost; /* tokens, at least 1; a concurrent policy counts each request as one */
+	uint64_t lease; /* names this request among those of concurrent policies, 1 to 2^53 - 1 and
+			   drawn at random; 0 if none of them is */
 	int64_t now_us; /* 0: by the store's clock; tests and tools pass their own */
 	int64_t deadline_us; /* monotonic; the answer comes by then */
 	check_done_fn *done; /* called once, perhaps before store_decide returns */
@@ -73,35 +80,59 @@ struct check {
 
 /* ---- the decision itself, for stores that keep their state in this process ---- */
 
-/*
- * One policy's stored state, with the form of the bucket that it was written for. Without that a
- * debt of another configuration could not be told from a clock that was set back. Tags that the
- * limit does not know are carried along.
- */
-struct bucket_field {
-	uint32_t tag;
-	int64_t interval_us, capacity_us;
-	int64_t tat_us;
+enum {
+	BUCKET_FIELDS_MAX = 2 * LIMIT_POLICIES_MAX,
+	BUCKET_WORDS_MAX = LIMIT_WORDS_MAX + LIMIT_WORDS_MAX / 2, /* of all fields together */
+	BUCKET_PACKED_MAX = BUCKET_FIELDS_MAX * 3 + BUCKET_WORDS_MAX,
 };
 
-enum { BUCKET_FIELDS_MAX = 2 * LIMIT_POLICIES_MAX };
-
+/*
+ * What a limit keeps of one identity: a field for each policy that has been spent on. Those whose
+ * tags the limit does not know are carried along; they give way first when there are too many.
+ * The words of the fields are memory that the store lends.
+ */
 struct bucket {
 	unsigned count;
 	struct bucket_field fields[BUCKET_FIELDS_MAX];
+	int64_t *room; /* what is changed is changed here: bucket_room words */
 	bool changed; /* out: to be stored */
 };
+
+/* As one run of words, the way in which it is stored. Unpacked, the fields lie in `words`; what
+ * cannot be a field is left out, and so is all behind it. Packed, it is BUCKET_PACKED_MAX words at
+ * the most. */
+void bucket_unpack(struct bucket *bucket, int64_t *words, size_t count);
+size_t bucket_pack(const struct bucket *bucket, int64_t *out);
+
+/* How many words of room it takes to decide on a bucket of this limit of so many packed words; and
+ * how many it can have, packed, afterwards. */
+size_t bucket_room(const struct limit *limit, size_t packed);
+size_t bucket_grown(const struct limit *limit, size_t packed);
+
+/* The time from which on the bucket says nothing. */
+int64_t bucket_worthless_at(const struct bucket *bucket, int64_t now_us);
 
 /* Decides on buckets[i] for check->items[i] at now_us, and changes them if there is something to
  * spend or to set right. */
 void decide(const struct check *check, struct bucket *buckets, int64_t now_us,
 	struct decision *decision);
 
-/* Until every policy of the bucket is full again: its state is worth nothing from then on. */
-int64_t bucket_full_at(const struct bucket *bucket);
+/* Takes the lease out of the bucket, or prolongs it if it is there and has not ended. */
+void bucket_release(struct bucket *bucket, const struct limit *limit, uint64_t lease);
+void bucket_renew(struct bucket *bucket, const struct limit *limit, uint64_t lease, int64_t now_us);
 
-/* Fills an outcome from a policy's debt: the one before the request if it is violated or was not
- * spent, else the one after. */
+/* ---- what a decision says ---- */
+
+/*
+ * Fills an outcome from three numbers: how many tokens are used (-1 - used if the policy is
+ * violated), the wait (if violated until the cost would pass, -1: never; else until one token more,
+ * 0 if none is used), and the time until none is used. They are those after the request if the
+ * policy was spent, else those before.
+ */
+void outcome_set_numbers(struct outcome *outcome, const struct check_item *item,
+	const struct policy *policy, int64_t used, int64_t wait_us, int64_t reset_us);
+
+/* The same of a token bucket, from its debt. */
 void outcome_set(struct outcome *outcome, const struct check_item *item,
 	const struct policy *policy, int64_t debt_us, uint64_t cost, bool violated);
 

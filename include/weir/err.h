@@ -18,4 +18,8 @@ int err_set(struct err *err, const char *format, ...) WEIR_PRINTF(2, 3);
 /* "prefix: what was there". Returns -1. */
 int err_prefix(struct err *err, const char *format, ...) WEIR_PRINTF(2, 3);
 
+/* Why the file could not be opened: what the errno says and, where a right is missing, whose the
+ * file is and who we are. Without the path. Returns -1. */
+int err_set_open(struct err *err, const char *path, int error);
+
 #endif

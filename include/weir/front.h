@@ -24,8 +24,9 @@ enum front_role { FRONT_RESPONDER, FRONT_AUTHORIZER };
 
 enum front_gone {
 	FRONT_GONE_PEER, /* the web server closed the connection or sent FCGI_ABORT_REQUEST */
-	FRONT_GONE_BODY_TIMEOUT, /* the body stopped coming; a 408 has been answered if nothing was
-				    sent before */
+	FRONT_GONE_BODY_TIMEOUT, /* the body stopped coming; a 408 is answered if nothing was sent
+				    before */
+	FRONT_GONE_NO_LENGTH, /* a body came without CONTENT_LENGTH; the same with a 411 */
 	FRONT_GONE_CUT, /* front_cut_all */
 };
 
@@ -46,13 +47,32 @@ struct front_handler {
 
 struct front_settings {
 	uint64_t max_connections; /* of this front */
-	uint64_t max_in_flight; /* told to FCGI_GET_VALUES only */
+	uint64_t told_connections, told_requests; /* of the process, for FCGI_GET_VALUES only */
 	uint64_t max_head; /* bytes of parameters; beyond: 431 */
 	uint64_t max_params; /* beyond: 431 */
 	int64_t head_timeout_us;
 	int64_t body_timeout_us;
+	/* Usually 0: as FRONT_SEND_TIMEOUT_US and so on say. */
+	int64_t send_timeout_us; /* nothing of an answer is taken for so long: the connection goes
+				  */
+	int64_t linger_timeout_us; /* silence behind an answer, when the body was not read to its
+				      end or the connection is not kept */
+	int64_t linger_total_us; /* the same, whatever comes */
+	uint64_t linger_bytes; /* so much of a body is read that nobody wants */
+	int64_t stop_grace_us; /* for a request that is on its way when the front is stopped */
 	bool is_spawned; /* the web server started this process and gave it its socket */
 };
+
+/*
+ * A web server that reads no more has a client that reads no more, and ends it by itself (nginx
+ * after 60 s, Debian's Apache after 300 s): the send timeout is for one that does not. A refused
+ * upload is read for so long that the web server has read the answer: it may send all of it first.
+ */
+#define FRONT_SEND_TIMEOUT_US (300 * INT64_C(1000000))
+#define FRONT_LINGER_TIMEOUT_US (5 * INT64_C(1000000))
+#define FRONT_LINGER_TOTAL_US (60 * INT64_C(1000000))
+#define FRONT_LINGER_BYTES (UINT64_C(4) << 30)
+#define FRONT_STOP_GRACE_US INT64_C(250000)
 
 /* Once in the process, before its own signal handlers are set: libfcgi installs some. */
 int front_start(struct err *err) WEIR_MUST_CHECK;
@@ -69,9 +89,17 @@ void front_configure(struct front *front, const struct front_settings *settings)
 /* Accepts on a listening descriptor, which stays the caller's. */
 int front_listen(struct front *front, int fd, void *listener, struct err *err) WEIR_MUST_CHECK;
 
-/* Accepts no more, closes what is idle, lets requests end. `empty` is called, once, when no
- * connection is left. */
-void front_stop(struct front *front, deferred_fn *empty, void *context);
+/* What becomes of connections that wait to be accepted when the front is stopped. */
+enum front_rest {
+	FRONT_REST_LEFT, /* somebody else serves the sockets: they are his */
+	FRONT_REST_TAKEN, /* accepted, as long as some wait */
+	FRONT_REST_LAST, /* the same, and nobody comes behind us: the sockets are shut when none
+			    waits, and what cannot be accepted is cut by front_cut_all */
+};
+
+/* Accepts no more beyond what waits, closes what is idle, lets requests end. `empty` is called,
+ * once, when no connection is left. */
+void front_stop(struct front *front, enum front_rest rest, deferred_fn *empty, void *context);
 
 /* Ends every request (`gone`) and closes every connection. Returns how many requests were cut. */
 unsigned front_cut_all(struct front *front);
@@ -94,7 +122,8 @@ void *front_owner(const struct front_request *request);
 
 /* Pieces of the body may come from now on; front_hold_body stops them until the next
  * front_want_body. The end of a body that is there already is told from within: by body_end, or by
- * `gone` if the body is shorter than CONTENT_LENGTH says. */
+ * `gone` if the body is shorter than CONTENT_LENGTH says (the peer has gone in the middle of it).
+ */
 void front_want_body(struct front_request *request);
 void front_hold_body(struct front_request *request);
 

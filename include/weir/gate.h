@@ -13,10 +13,22 @@
 
 struct gate;
 
+/*
+ * What the gates of a process have in common besides the store: the buckets of local_cap, and the
+ * identities that this process has made in Redis. Reloads keep it.
+ */
+struct gate_commons;
+
+struct gate_commons *gate_commons_new(struct err *err) WEIR_MUST_CHECK;
+
+/* After the last gate. */
+void gate_commons_free(struct gate_commons *commons);
+
 /* What all gates of the process share. */
 struct gate_shared {
 	struct memory *memory;
 	struct report *report;
+	struct gate_commons *commons;
 	unsigned threads;
 	bool is_spawned; /* by the web server, which gave us its socket */
 };
@@ -33,8 +45,10 @@ int gate_listen(struct gate *gate, int fd, struct err *err) WEIR_MUST_CHECK;
 /* New requests are served by this configuration from now on. -1: everything stays as it was. */
 int gate_use(struct gate *gate, struct snapshot *snapshot, struct err *err) WEIR_MUST_CHECK;
 
-/* Takes no new requests; `empty` is called when the last has ended. */
-void gate_stop(struct gate *gate, deferred_fn *empty, void *context);
+/* Takes no new requests beyond what waits at the sockets; `empty` is called when the last has
+ * ended.
+ */
+void gate_stop(struct gate *gate, enum front_rest rest, deferred_fn *empty, void *context);
 
 /* Cuts what is left. Returns how many requests that were. */
 unsigned gate_cut(struct gate *gate);

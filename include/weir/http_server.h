@@ -1,5 +1,9 @@
-/* A small HTTP server for metrics and status, by libevent. For operators on loopback or a unix
- * socket, never for clients. */
+/*
+ * A small HTTP server for metrics and status: GET and HEAD, of requests without a body. For
+ * operators on loopback or a unix socket, never for clients; but whoever may connect must not be
+ * able to keep weir from serving. So there are HTTP_CONNECTIONS_MAX connections at the most, the
+ * longest idle one goes for a new one, and none is silent or slow for more than ten seconds.
+ */
 #ifndef WEIR_HTTP_SERVER_H
 #define WEIR_HTTP_SERVER_H
 
@@ -8,6 +12,8 @@
 #include "weir/loop.h"
 
 struct http_server;
+
+enum { HTTP_CONNECTIONS_MAX = 64 };
 
 struct http_answer {
 	int status;

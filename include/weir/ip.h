@@ -28,9 +28,6 @@ struct ip ip_masked(struct ip ip, unsigned bits);
 
 bool ip_is(struct ip a, struct ip b);
 
-/* Loopback, private (RFC 1918, RFC 4193) or link-local. */
-bool ip_is_private(struct ip ip);
-
 enum { IP_TEXT_SIZE = 46 };
 
 /* The canonical text (RFC 5952 for IPv6). Returns `out`. */

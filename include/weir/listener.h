@@ -7,7 +7,7 @@
 
 struct listener;
 
-/* Takes the descriptor: non-blocking, close-on-exec, TCP_NODELAY where it applies. */
+/* Takes the descriptor: non-blocking, close-on-exec; TCP with TCP_NODELAY and kept alive. */
 typedef void listener_fn(void *context, int fd);
 
 /*
@@ -21,5 +21,14 @@ void listener_free(struct listener *listener);
 /* Connections wait in the kernel's backlog meanwhile. */
 void listener_pause(struct listener *listener);
 void listener_resume(struct listener *listener);
+
+typedef void listener_none_fn(void *context);
+
+/* From now on accepts only what waits. `none` is called, once and in a later turn, when nothing
+ * waits any more; the listener may be freed in it and is of no more use. */
+void listener_take_rest(struct listener *listener, listener_none_fn *none);
+
+/* Closes what waits. Returns how many of these had sent something. */
+unsigned listener_drop_rest(struct listener *listener);
 
 #endif

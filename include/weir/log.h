@@ -1,12 +1,11 @@
 /*
  * Log calls. A message is a sentence for somebody who has not read the source, followed by fields:
  *
- *	log_warn("Redis did not answer within the deadline.", LOG_TEXT("server", name),
- *LOG_INT("waited_ms", ms));
+ *     log_warn("Redis did not answer in time.", LOG_TEXT("server", name), LOG_INT("ms", ms));
  *
  * Fields carry what peers sent; they are escaped here, so no peer can forge a line. Floors 0 to 2
- *do not log. Where the lines go is decided by a sink (loop's log sink; standard error before there
- *is one).
+ * do not log. Where the lines go is decided by a sink (loop's log sink; standard error before there
+ * is one).
  */
 #ifndef WEIR_LOG_H
 #define WEIR_LOG_H
@@ -28,6 +27,11 @@ struct log_field {
 #define LOG_TEXT(name, cstr) ((struct log_field){ name, slice_of(cstr), 0, false })
 #define LOG_SLICE(name, s) ((struct log_field){ name, s, 0, false })
 #define LOG_INT(name, n) ((struct log_field){ name, { NULL, 0 }, (int64_t)(n), true })
+
+/* How many lines a throttle has kept back before this one (log_throttle_pass): always as the last
+ * field, and left out if there are none. */
+#define LOG_KEPT_BACK(held)                                                                        \
+	((struct log_field){ (held) > 0 ? "kept_back" : NULL, { NULL, 0 }, (int64_t)(held), true })
 
 #define log_error(...) log_fields(LOG_LEVEL_ERROR, __VA_ARGS__, (struct log_field){ 0 })
 #define log_warn(...) log_fields(LOG_LEVEL_WARN, __VA_ARGS__, (struct log_field){ 0 })

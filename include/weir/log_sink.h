@@ -12,7 +12,8 @@
 struct log_sink;
 
 enum log_sink_kind {
-	LOG_SINK_STDERR,
+	LOG_SINK_STDERR, /* with time and process, as a file; to the journal (JOURNAL_STREAM of
+			    systemd.exec(5)), which knows both, with the level in its form */
 	LOG_SINK_SYSLOG, /* /dev/log, facility daemon, RFC 3164's form as glibc writes it */
 	LOG_SINK_FILE, /* opened anew when it has been renamed or removed, so logrotate needs no
 			  signal */

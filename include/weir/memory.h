@@ -21,12 +21,19 @@ enum { MEMORY_SIZE_MIN = 1024 * 1024, MEMORY_AREA_SIZE = 1024 };
  */
 struct memory *memory_open(const char *path, uint64_t *size, struct err *err) WEIR_MUST_CHECK;
 
+/* Whether memory_open would take what is there. Nothing is made or changed, and a file that is not
+ * there is none that would be refused. */
+int memory_check(const char *path, struct err *err) WEIR_MUST_CHECK;
+
 /* Memory of this process and its threads alone. */
 struct memory *memory_open_private(uint64_t size, struct err *err) WEIR_MUST_CHECK;
 
 void memory_close(struct memory *memory);
 
-/* Answers at once. Its clock is clock_wall_us. Threads may share it. Lives as long as the memory.
+/*
+ * Answers before store_decide returns, as a rule within microseconds: it waits for the lock of a
+ * bucket for 50 ms at the most, and not beyond the check's deadline by more than 5 ms. Its clock is
+ * clock_wall_us. Threads may share it. Lives as long as the memory.
  */
 struct store *memory_store(struct memory *memory);
 

@@ -1,6 +1,9 @@
 /*
  * Limits and their policies, compiled for deciding. All times are whole microseconds.
  *
+ * Every algorithm says, of its state and a time, how many tokens of `burst` are used and until when
+ * no more than so many will be; all else follows from these two alike (algorithm.h).
+ *
  * The token bucket is kept as its theoretical arrival time (GCRA): one number, `tat`, the time at
  * which the bucket will be full again. tat - now is the debt: 0 for a full bucket, `capacity_us`
  * for an empty one. A request of cost c is admitted if the debt with c tokens more is at most the
@@ -16,16 +19,24 @@
 /* What one request may ask at the most; the configuration is held to it. */
 enum { LIMIT_POLICIES_MAX = 8, CHECK_LIMITS_MAX = 8, CHECK_POLICIES_MAX = 16 };
 
+/* What a limit keeps of one identity at the most: numbers, as its algorithms count them. */
+enum { LIMIT_WORDS_MAX = 4096 };
+
 struct policy {
 	const char *name;
 	enum policy_algorithm algorithm;
 	uint32_t tag; /* stands for name and algorithm in stored state */
 	uint64_t count; /* the rate as written: count in window_us */
-	int64_t window_us;
-	int64_t interval_us; /* for one token: window / count, rounded up, so never above the rate
-			      */
-	uint64_t burst; /* tokens */
-	int64_t capacity_us; /* burst * interval_us; at most DURATION_MAX_US */
+	int64_t window_us; /* of calendar: 1 or 31 days; of concurrent 0 */
+	uint64_t burst; /* tokens: the most that is admitted at once; of a shard, its part */
+	bool shadow; /* never rejects, and is spent by itself: if it admits and the request is
+			admitted */
+	/* The form that stored state is written for. A token bucket: the time for one token (window
+	 * / count, rounded up, so never above the rate) and burst * interval_us, at most
+	 * DURATION_MAX_US. The others: the window twice; of concurrent, the lease. */
+	int64_t interval_us, capacity_us;
+	enum calendar_period period; /* of calendar */
+	int64_t lease_us; /* of concurrent */
 	unsigned code; /* see policy_code; 0: none */
 };
 
@@ -39,16 +50,26 @@ struct limit {
 	struct policy policies[LIMIT_POLICIES_MAX];
 	unsigned policy_count;
 	bool enforce;
+	bool is_plain; /* token buckets only, none of them shadow */
+	bool has_leases; /* some policy is concurrent */
+	bool has_calendar;
+	unsigned shards; /* 1 to POLICY_SHARDS_MAX, the same for all policies; they are one shard's
+			    part each. The bucket's key ends in `+K`, K from 0, if there are several
+			    (shards_key) */
+	unsigned words; /* of a bucket of its own at the most, LIMIT_WORDS_MAX */
 	char signature[LIMIT_SIGNATURE_SIZE]; /* what its stored state begins with (lua/decide.lua)
 					       */
 	counter_cell results[LIMIT_RESULTS];
 	const struct config_limit *config; /* with its identities; owned by the configuration */
 };
 
-/* Fills *limit from what was validated. What cannot be decided exactly is an error with its place.
+/*
+ * Fills *limit from what was validated: with `override`, its policies stand instead of those of the
+ * same name, under the same tags, so the bucket's state goes on; NULL: none. What cannot be decided
+ * exactly is an error with its place.
  */
-void
-limit_init(struct limit *limit, const struct config_limit *config, struct diagnostics *diagnostics);
+void limit_init(struct limit *limit, const struct config_limit *config,
+	const struct config_override *override, struct diagnostics *diagnostics);
 
 /*
  * A small number, 1 to 920, that stands for name, algorithm, interval and burst of a token bucket
@@ -60,6 +81,9 @@ unsigned policy_code(const char *name, uint64_t count, int64_t window_us, uint64
 
 /* The inverse, for state that another configuration wrote. False if no policy has that code. */
 bool policy_of_code(unsigned code, uint32_t *tag, int64_t *interval_us, int64_t *capacity_us);
+
+/* The key of one of the limit's shards: `KEY+K`, from the arena; without memory its ptr is NULL. */
+struct slice shards_key(struct arena *arena, struct slice key, unsigned shard) WEIR_MUST_CHECK;
 
 uint32_t policy_tag(const char *name, enum policy_algorithm algorithm);
 

@@ -1,26 +1,36 @@
 /*
- * The store over Redis: one pipelined connection a thread, the script of lua/decide.lua, deadlines
- * that hold in every phase (look-up, connect, login, script, retry), and a breaker. hiredis makes
- * commands and reads replies; the connection is ours.
+ * The store over Redis: one pipelined connection a thread, the scripts of lua/, deadlines that hold
+ * in every phase (look-up, connect, login, script, retry), and a breaker. hiredis makes commands
+ * and reads replies; the connection is ours.
  */
 #ifndef WEIR_REDIS_H
 #define WEIR_REDIS_H
 
 #include "weir/address.h"
 #include "weir/breaker.h"
+#include "weir/counter.h"
 #include "weir/loop.h"
 #include "weir/resolver.h"
 #include "weir/store.h"
 
 struct redis;
 
-/* The strings are the caller's and must last. */
+/* The cells that stores over Redis count in: found once, while nothing is served (counter.h). */
+struct redis_counters {
+	counter_cell latency;
+	counter_cell failures[UNAVAILABLE_REASONS];
+};
+
+void redis_counters_find(struct redis_counters *counters);
+
+/* What is pointed to is the caller's and must last. */
 struct redis_settings {
 	struct address server;
 	const char *username, *password; /* NULL: none */
 	uint64_t database; /* SELECT is sent only if it is not 0 */
 	const char *prefix; /* of every key */
 	int64_t deadline_us; /* of a decision; also of connecting and of a probe */
+	const struct redis_counters *counters;
 };
 
 /* Begins to connect at once. */
@@ -31,7 +41,11 @@ redis_new(struct loop *loop, struct resolver *resolver, const struct redis_setti
 /* Checks under way are dropped without a call. */
 void redis_free(struct redis *redis);
 
-/* At most 4,096 checks or 1 MiB wait at once; beyond, the answer is UNAVAILABLE_OVERLOAD. */
+/*
+ * At most 4,096 calls or 1 MiB wait at once; beyond, the answer is UNAVAILABLE_OVERLOAD. Leases
+ * that cannot be given back or prolonged, since there is no room or no Redis, are counted
+ * (COUNT_LEASES_LEFT).
+ */
 struct store *redis_store(struct redis *redis);
 
 #endif

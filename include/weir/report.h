@@ -15,6 +15,9 @@ struct report *
 report_new(const char *reject_log, enum log_format format, struct err *err) WEIR_MUST_CHECK;
 void report_free(struct report *report);
 
+/* The form of the file's lines from now on. From any thread. */
+void report_set_format(struct report *report, enum log_format format);
+
 struct report_rejection {
 	struct slice client; /* the address, or what REMOTE_ADDR said */
 	struct slice route;
@@ -27,6 +30,31 @@ struct report_rejection {
 
 /* From any thread. */
 void report_rejected(struct report *report, const struct report_rejection *rejection);
+
+/* By an override that says `block`: nobody was counted. */
+struct report_block {
+	struct slice client, route, limit, override;
+	struct slice method, path;
+	bool is_enforced;
+};
+
+void report_blocked(struct report *report, const struct report_block *block);
+
+/*
+ * Not decided by any policy: the store is away and store_down = reject, nobody is named and
+ * on_missing = reject, max_in_flight is reached. Into the log in any case, ten a second at the
+ * most: nobody shall be banned for what is not the client's doing.
+ */
+struct report_refusal {
+	struct slice client, route;
+	struct slice limit; /* empty: of no limit's doing */
+	const char *reason; /* as in the configuration: "store_down = reject" */
+	unsigned status;
+	struct slice method, path;
+	bool is_enforced;
+};
+
+void report_refused(struct report *report, const struct report_refusal *refusal);
 
 /* Lines that the file of rejections did not take, since the last call. */
 uint64_t report_take_dropped(struct report *report);

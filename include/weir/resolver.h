@@ -15,11 +15,23 @@
 struct resolver;
 struct lookup;
 
-/* error NULL: the address; otherwise a sentence. Never called from within lookup_start. */
+struct resolved {
+	struct sockaddr_storage address;
+	socklen_t len;
+};
+
+enum { LOOKUP_ADDRESSES_MAX = 8 };
+
+/* error NULL: the addresses, at least one and the first so many, in the order in which they should
+ * be tried; otherwise a sentence. Never called from within lookup_start. */
 typedef void
-lookup_fn(void *context, const struct sockaddr *address, socklen_t len, const char *error);
+lookup_fn(void *context, const struct resolved *addresses, unsigned count, const char *error);
 
 struct resolver *resolver_new(struct loop *loop, struct err *err) WEIR_MUST_CHECK;
+
+/* For the look-ups that start from now on, reads both files anew. They are also read anew when they
+ * have changed, and every few seconds while look-ups fail or are cancelled. */
+void resolver_renew(struct resolver *resolver);
 
 /* Look-ups under way are dropped without a call. */
 void resolver_free(struct resolver *resolver);

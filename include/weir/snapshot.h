@@ -10,19 +10,24 @@
 #include "weir/counter.h"
 #include "weir/hash.h"
 #include "weir/policy.h"
+#include "weir/redis.h"
 #include "weir/route.h"
 
 /* What became of a request; a label of weir_requests_total. */
 enum gate_outcome {
 	OUTCOME_ADMITTED, /* by every limit, or there was none */
-	OUTCOME_WOULD_REJECT, /* passed only because of enforce = no */
+	OUTCOME_WOULD_REJECT, /* passed only because of enforce = no or shadow */
 	OUTCOME_REJECTED, /* 429 */
 	OUTCOME_UNDECIDED, /* passed without a decision: store_down = admit */
 	OUTCOME_STORE_DOWN, /* 503: store_down = reject */
 	OUTCOME_UNIDENTIFIED, /* 403: on_missing = reject */
+	OUTCOME_BLOCKED, /* 403: an override's block */
 	OUTCOME_BUSY, /* 503: max_in_flight */
 	OUTCOME_BACKEND_FAILED, /* 502, 503, 504, or an answer cut short */
-	OUTCOME_CLIENT_GONE,
+	OUTCOME_CLIENT_GONE, /* the web server gave it up */
+	OUTCOME_BODY_TIMEOUT, /* 408, or the answer cut short */
+	OUTCOME_NO_LENGTH, /* 411, or the answer cut short */
+	OUTCOME_CUT, /* it had not ended within drain */
 	OUTCOME_BAD_REQUEST, /* 400 */
 	GATE_OUTCOMES
 };
@@ -41,11 +46,20 @@ struct snapshot {
 	_Atomic unsigned references;
 	struct config *config;
 	struct routes *routes;
+	struct overrides *overrides; /* NULL: there are none */
 	struct limit *limits; /* as config->limits */
+	struct limit **plans; /* as config->overrides: the limit with the override's policies; NULL
+				 for exempt and block */
+	struct limit *caps; /* as config->limits: local_cap, with a name that is the limit's; no
+			       policies: none */
+	bool has_caps;
 	struct snapshot_route *route_list; /* as config->routes */
 	counter_cell bad_requests; /* of no route */
-	counter_cell *
-		backend_failures; /* by backend and exchange_result, see snapshot_backend_failure */
+	counter_cell *identities, *overflows; /* as config->limits */
+	struct redis_counters redis; /* only with [redis] */
+	counter_cell *backends_in_flight; /* as config->backends */
+	counter_cell *backend_failures; /* by backend and exchange_result */
+	struct config_limit *cap_configs; /* what the caps were made of */
 	bool has_hash_key;
 	uint8_t hash_key[HASH_KEY_SIZE];
 };

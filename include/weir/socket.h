@@ -36,8 +36,16 @@ struct socket_file {
 int socket_listen(const struct address *address, const struct socket_owner *owner,
 	struct socket_file *file, struct err *err) WEIR_MUST_CHECK;
 
-/* Removes a unix socket's file if it is still the one that socket_listen made. */
+/* Removes a unix socket's file if it is still the one that socket_listen made. Before the socket is
+ * closed: until then nobody else's file can be taken for it. */
 void socket_unlink(const struct address *address, const struct socket_file *file);
+
+/* Refuses new connections from now on; what waits can still be accepted. TCP can only be asked to
+ * let hardly anybody in: socket_shut when nothing waits any more. */
+void socket_refuse(int fd);
+
+/* Nobody gets in any more, and what waits on a TCP socket is reset. */
+void socket_shut(int fd);
 
 /* Whether the descriptor is a listening stream socket (of any family). */
 bool socket_is_listening(int fd);

@@ -71,13 +71,13 @@ void stream_write(struct stream *stream, struct slice bytes);
 /* The same for a record: `head` is always copied, `body` only if the kernel does not take it. */
 void stream_write_pair(struct stream *stream, struct slice head, struct slice body);
 
+/* Gives the kernel what it takes of the queue now: for an owner that is about to close. */
+void stream_flush(struct stream *stream);
+
 bool stream_is_full(const struct stream *stream);
 
 /* Bytes that wait to be written. */
 size_t stream_queued(const struct stream *stream);
-
-/* Whether any byte has ever been given to the kernel. */
-bool stream_has_sent(const struct stream *stream);
 
 /* Shuts the sending side down when what is queued has been written. */
 void stream_finish(struct stream *stream);
@@ -89,6 +89,13 @@ bool stream_is_finished(const struct stream *stream);
  * before they have read everything.
  */
 void stream_read_on(struct stream *stream);
+
+/*
+ * When the peer takes nothing of what is queued for so long, `failed` comes with ETIMEDOUT. It
+ * counts from the first byte that must wait, and anew with each that is taken. 0, as at the start:
+ * the peer may take its time for ever.
+ */
+void stream_set_send_timeout(struct stream *stream, int64_t timeout_us);
 
 void stream_pause(struct stream *stream);
 void stream_resume(struct stream *stream);

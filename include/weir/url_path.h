@@ -24,17 +24,14 @@ int url_path_normal(struct slice target, char *out, size_t *len, struct err *err
 struct slice url_query(struct slice target);
 
 /*
- * The script's path as weir sees it. From SCRIPT_FILENAME Apache's `proxy:fcgi://host[:port]/` or
- * `proxy:balancer://name/` is removed, and a `?query`; what remains begins with one slash. Other
- * values are returned as they are. A view into `filename`.
+ * The next value of a parameter in a query (application/x-www-form-urlencoded), of which *rest is
+ * what is left to look at. The parameters' names are decoded to compare them, as the application
+ * will do; the value is not decoded, and empty if there is no `=`. False if there is none any more.
  */
-struct slice url_script_filename(struct slice filename);
+bool url_query_next(struct slice *rest, struct slice name, bool nocase, struct slice *value);
 
-/*
- * The value of the first parameter `name` in a query (application/x-www-form-urlencoded). The
- * parameters' names are decoded to compare them, as the application will do; the value is not
- * decoded, and empty if there is no `=`. False if the parameter is not there.
- */
-bool url_query_find(struct slice query, struct slice name, struct slice *value);
+/* Decodes a value of a query to at most value.len bytes, and returns how many they are. A bad
+ * escape stands for itself, as in PHP. */
+size_t url_query_decode(struct slice value, char *out);
 
 #endif

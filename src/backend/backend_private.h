@@ -11,6 +11,7 @@
 #include "weir/backend.h"
 #include "weir/counter.h"
 #include "weir/fcgi.h"
+#include "weir/resolver.h"
 #include "weir/stream.h"
 
 struct server {
@@ -18,15 +19,23 @@ struct server {
 	char name[ADDRESS_TEXT_SIZE];
 	unsigned in_flight;
 	int64_t down_until_us; /* set aside after a failed connect */
-	struct sockaddr_storage resolved;
-	socklen_t resolved_len;
+	int64_t failing_since_us; /* 0: the last connect went well */
+	int64_t told_us; /* when the log was told last that it cannot be connected to; 0: never */
+	bool is_told; /* and that it can has not been told since */
+	struct resolved addresses[LOOKUP_ADDRESSES_MAX];
+	unsigned address_count;
+	unsigned preferred; /* the address that took a connection last */
 	int64_t resolved_until_us; /* 0: a look-up is needed */
+	struct backend_pool *pool;
+	struct lookup *lookup; /* for all who wait */
+	struct exchange *waiting;
 };
 
 struct backend_pool {
 	struct loop *loop;
 	struct resolver *resolver;
 	int64_t connect_timeout_us, idle_timeout_us;
+	int64_t end_wait_us; /* for END_REQUEST, once STDOUT has ended */
 	unsigned max_in_flight, in_flight;
 	bool released;
 	char *name;
@@ -45,13 +54,15 @@ struct exchange {
 	enum exchange_state state;
 	struct server *server;
 	unsigned long long tried; /* servers, as bits */
-	struct lookup *lookup;
+	struct exchange *wait_next, **wait_at; /* at is NULL when it waits for no look-up */
+	unsigned passed_over; /* addresses of the server that did not take a connection */
 	struct timer *wake; /* made when there is something to wait for */
 	unsigned retries;
 	int64_t connect_until_us;
 	struct stream *stream;
 	struct buf early; /* the request as long as there is no connection to write it to */
 	bool held, stdout_ended;
+	bool has_surplus; /* more body came than its Content-Length said */
 	bool starved; /* `early` could not take all */
 	bool starting; /* exchange_start has not returned: what ends it goes into `failure` */
 	enum exchange_result failure;
@@ -66,7 +77,9 @@ struct exchange {
 	uint64_t content_seen;
 };
 
-enum { SERVERS_MAX = 64, EARLY_MAX = 4 * 1024 * 1024 };
+enum { EARLY_MAX = 4 * 1024 * 1024 };
+
+_Static_assert(CONFIG_SERVERS_MAX <= 64, "a server is a bit of exchange.tried");
 
 /* ---- pool.c ---- */
 
@@ -80,6 +93,9 @@ void pool_leave(struct backend_pool *pool);
 /* Tries servers until one is being connected to, or none is left: then the exchange has ended. */
 void exchange_connect(struct exchange *exchange);
 void exchange_connect_stop(struct exchange *exchange);
+
+/* The server has taken the connection: says so if it was said that it does not. */
+void exchange_tell_connected(struct exchange *exchange);
 
 /* A connect that was in progress failed: the next server, or the end with this result. */
 void

@@ -1,14 +1,18 @@
 /*
- * From a request to a connection. As long as nothing was sent the next server may be tried: a
- * refused connect sets its server aside for a second. A full backlog (EAGAIN, which unix sockets
- * answer at once) is waited for with growing pauses, since it means that the application is busy
- * and not that it is gone.
+ * From a request to a connection. As long as nothing was sent the next address of the server may be
+ * tried, and then the next server: one that no address leads to is set aside for a second. A name
+ * is looked up once for all who wait for it, and what was found is used for a while. A full backlog
+ * (EAGAIN, which unix sockets answer at once) is waited for with growing pauses, since it means
+ * that the application is busy and not that it is gone.
  */
 #include "backend_private.h"
 
 #include "weir/hash.h"
+#include "weir/log.h"
 #include "weir/socket.h"
+#include "weir/units.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -19,10 +23,54 @@ enum {
 	RESOLVED_US = 10000000
 };
 
+/* A server that comes and goes is told of so often at the most; one that stays away, so often. */
+#define TELL_US (10 * US_PER_S)
+#define REMIND_US (600 * US_PER_S)
+
+static void connect_address(struct exchange *exchange);
+static void lookup_leave(struct exchange *exchange);
+
 static int64_t
 now_of(const struct exchange *exchange)
 {
 	return loop_now_us(exchange->pool->loop);
+}
+
+/* Once, and again and again while it lasts: where several servers are, nobody else would notice. */
+static void
+tell_failed(struct exchange *exchange, const char *reason)
+{
+	struct server *server = exchange->server;
+	const int64_t now = now_of(exchange);
+
+	if (server->failing_since_us == 0)
+		server->failing_since_us = now;
+	if (server->told_us != 0 && now - server->told_us < (server->is_told ? REMIND_US : TELL_US))
+		return;
+	server->told_us = now;
+	server->is_told = true;
+	log_warn("A backend's server cannot be connected to; it is asked last, and tried again "
+		 "after a second.",
+		LOG_TEXT("backend", exchange->pool->name), LOG_TEXT("server", server->name),
+		LOG_TEXT("reason", reason),
+		LOG_INT("for_s", (now - server->failing_since_us) / US_PER_S));
+}
+
+void
+exchange_tell_connected(struct exchange *exchange)
+{
+	struct server *server = exchange->server;
+	const int64_t since = server->failing_since_us;
+
+	server->preferred = (server->preferred + exchange->passed_over) % server->address_count;
+	exchange->passed_over = 0;
+	server->failing_since_us = 0;
+	if (!server->is_told)
+		return;
+	server->is_told = false;
+	log_info("A backend's server can be connected to again.",
+		LOG_TEXT("backend", exchange->pool->name), LOG_TEXT("server", server->name),
+		LOG_INT("after_s", (now_of(exchange) - since) / US_PER_S));
 }
 
 /* Ends, or goes on with the next server. */
@@ -32,7 +80,10 @@ server_failed(struct exchange *exchange, enum exchange_result result, const char
 	struct server *server = exchange->server;
 	struct backend_pool *pool = exchange->pool;
 
+	tell_failed(exchange, reason);
 	server->down_until_us = now_of(exchange) + SET_ASIDE_US;
+	/* Perhaps it has moved. */
+	server->resolved_until_us = 0;
 	exchange->tried |= 1ULL << pool_index(pool, server);
 	if (pool_choose(pool, exchange->tried) == NULL) {
 		exchange_finish(exchange, result, 0, "%s: %s", server->name, reason);
@@ -42,12 +93,22 @@ server_failed(struct exchange *exchange, enum exchange_result result, const char
 	exchange_connect(exchange);
 }
 
+/* The same with the server's next address. */
+static void
+address_failed(struct exchange *exchange, enum exchange_result result, const char *reason)
+{
+	if (++exchange->passed_over < exchange->server->address_count)
+		connect_address(exchange);
+	else
+		server_failed(exchange, result, reason);
+}
+
 void
 exchange_connect_failed(struct exchange *exchange, enum exchange_result result, const char *reason)
 {
 	stream_close(exchange->stream);
 	exchange->stream = NULL;
-	server_failed(exchange, result, reason);
+	address_failed(exchange, result, reason);
 }
 
 /* The pause is over, or the look-up has taken too long. */
@@ -56,12 +117,11 @@ on_wake(void *context)
 {
 	struct exchange *exchange = context;
 
-	if (exchange->lookup == NULL) {
-		exchange_connect(exchange);
+	if (exchange->wait_at == NULL) {
+		connect_address(exchange);
 		return;
 	}
-	lookup_cancel(exchange->lookup);
-	exchange->lookup = NULL;
+	lookup_leave(exchange);
 	server_failed(
 		exchange, EXCHANGE_TIMEOUT, "its name was not looked up within connect_timeout");
 }
@@ -96,62 +156,138 @@ wait_for_backlog(struct exchange *exchange)
 			exchange->server->name);
 }
 
-static void
-on_lookup(void *context, const struct sockaddr *address, socklen_t len, const char *error)
-{
-	struct exchange *exchange = context;
-	struct server *server = exchange->server;
+/* ---- names ---- */
 
-	exchange->lookup = NULL;
-	timer_cancel(exchange->wake);
-	if (error != NULL) {
-		server_failed(exchange, EXCHANGE_REFUSED, error);
-		return;
-	}
-	memcpy(&server->resolved, address, len);
-	server->resolved_len = len;
-	server->resolved_until_us = now_of(exchange) + RESOLVED_US;
-	exchange_connect(exchange);
+static void
+enlist(struct exchange **list, struct exchange *exchange)
+{
+	exchange->wait_next = *list;
+	exchange->wait_at = list;
+	if (*list != NULL)
+		(*list)->wait_at = &exchange->wait_next;
+	*list = exchange;
 }
 
-/* True: the server's address is known. False: a look-up is under way, or the exchange has ended. */
+/* The last one takes the look-up with it. */
+static void
+lookup_leave(struct exchange *exchange)
+{
+	struct server *server = exchange->server;
+
+	if (exchange->wait_at == NULL)
+		return;
+	*exchange->wait_at = exchange->wait_next;
+	if (exchange->wait_next != NULL)
+		exchange->wait_next->wait_at = exchange->wait_at;
+	exchange->wait_at = NULL;
+	if (server->waiting == NULL && server->lookup != NULL) {
+		lookup_cancel(server->lookup);
+		server->lookup = NULL;
+	}
+}
+
+/* The server may go with the last of those who have waited: its pool may have been released. */
+static void
+on_lookup(void *context, const struct resolved *addresses, unsigned count, const char *error)
+{
+	struct server *server = context;
+	struct exchange *list = server->waiting;
+
+	server->lookup = NULL;
+	server->waiting = NULL;
+	if (list != NULL)
+		list->wait_at = &list;
+	if (error == NULL) {
+		memcpy(server->addresses, addresses, count * sizeof addresses[0]);
+		server->address_count = count;
+		server->preferred = 0;
+		server->resolved_until_us = loop_now_us(server->pool->loop) + RESOLVED_US;
+	}
+	while (list != NULL) {
+		struct exchange *exchange = list;
+
+		lookup_leave(exchange);
+		timer_cancel(exchange->wake);
+		if (error == NULL)
+			connect_address(exchange);
+		else
+			server_failed(exchange, EXCHANGE_REFUSED, error);
+	}
+}
+
+/* True: the server's addresses are known. False: they are being looked up, or the exchange has
+ * ended. */
 static bool
 resolve(struct exchange *exchange)
 {
 	struct server *server = exchange->server;
+	struct resolved *first = &server->addresses[0];
 
-	if (socket_address(&server->address, &server->resolved, &server->resolved_len) == 0)
-		return true;
 	if (server->resolved_until_us > now_of(exchange))
 		return true;
-	if (wake_at(exchange, exchange->connect_until_us))
-		exchange->lookup = lookup_start(
-			exchange->pool->resolver, &server->address, on_lookup, exchange);
-	if (exchange->lookup == NULL)
-		server_failed(exchange, EXCHANGE_REFUSED, "no memory for the look-up");
+	if (socket_address(&server->address, &first->address, &first->len) == 0) {
+		server->address_count = 1;
+		server->resolved_until_us = INT64_MAX;
+		return true;
+	}
+	if (wake_at(exchange, exchange->connect_until_us) && server->lookup == NULL)
+		server->lookup =
+			lookup_start(exchange->pool->resolver, &server->address, on_lookup, server);
+	if (exchange->wake == NULL || server->lookup == NULL)
+		exchange_finish(exchange, EXCHANGE_BUSY, 0, "no memory for the look-up");
+	else
+		enlist(&server->waiting, exchange);
 	return false;
 }
 
-void
-exchange_connect(struct exchange *exchange)
+/* ---- connections ---- */
+
+/* The server has nothing to do with it, and another one would not help. */
+static bool
+is_our_own(int error)
 {
-	struct backend_pool *pool = exchange->pool;
+	return error == EMFILE || error == ENFILE || error == ENOMEM || error == ENOBUFS;
+}
+
+static void
+connect_refused(struct exchange *exchange, int error)
+{
+	if (error == EAGAIN)
+		wait_for_backlog(exchange);
+	else if (is_our_own(error))
+		exchange_finish(exchange, EXCHANGE_BUSY, 0, "no connection can be made: %s",
+			strerror(error));
+	else
+		address_failed(exchange, EXCHANGE_REFUSED, strerror(error));
+}
+
+/* An address gets its part of what is left of the time, so that the last one has some, too. There
+ * may be fewer addresses by now than have been tried. */
+static int64_t
+give_up_at(const struct exchange *exchange)
+{
+	const int64_t now = now_of(exchange);
+	const unsigned count = exchange->server->address_count, tried = exchange->passed_over;
+
+	return now + (exchange->connect_until_us - now) / (count > tried ? count - tried : 1);
+}
+
+static void
+connect_address(struct exchange *exchange)
+{
+	const struct server *server = exchange->server;
+	const struct resolved *to = &server->addresses[(server->preferred + exchange->passed_over) %
+		server->address_count];
 	int error = 0;
 
-	if (exchange->server != NULL)
-		exchange->server->in_flight--;
-	exchange->server = pool_choose(pool, exchange->tried);
-	exchange->server->in_flight++;
-	if (!resolve(exchange))
-		return;
+	/* Nothing else is waited for. */
+	assert(exchange->stream == NULL && exchange->wait_at == NULL);
+	assert(exchange->wake == NULL || !timer_is_set(exchange->wake));
 	exchange->stream =
-		stream_connect(pool->loop, (const struct sockaddr *)&exchange->server->resolved,
-			exchange->server->resolved_len, &exchange_stream_handler, exchange, &error);
+		stream_connect(exchange->pool->loop, (const struct sockaddr *)&to->address, to->len,
+			&exchange_stream_handler, exchange, &error);
 	if (exchange->stream == NULL) {
-		if (error == EAGAIN)
-			wait_for_backlog(exchange);
-		else
-			server_failed(exchange, EXCHANGE_REFUSED, strerror(error));
+		connect_refused(exchange, error);
 		return;
 	}
 	exchange->state = EXCHANGE_CONNECTING;
@@ -159,14 +295,25 @@ exchange_connect(struct exchange *exchange)
 	if (stream_is_connected(exchange->stream))
 		exchange_connected(exchange);
 	else
-		stream_set_deadline(exchange->stream, exchange->connect_until_us);
+		stream_set_deadline(exchange->stream, give_up_at(exchange));
+}
+
+void
+exchange_connect(struct exchange *exchange)
+{
+	if (exchange->server != NULL)
+		exchange->server->in_flight--;
+	exchange->server = pool_choose(exchange->pool, exchange->tried);
+	exchange->server->in_flight++;
+	exchange->passed_over = 0;
+	if (resolve(exchange))
+		connect_address(exchange);
 }
 
 void
 exchange_connect_stop(struct exchange *exchange)
 {
-	if (exchange->lookup != NULL)
-		lookup_cancel(exchange->lookup);
+	lookup_leave(exchange);
 	timer_free(exchange->wake);
 	if (exchange->server != NULL)
 		exchange->server->in_flight--;

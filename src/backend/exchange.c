@@ -17,7 +17,6 @@
 enum {
 	REQUEST_ID = 1,
 	HEAD_ARENA_MAX = 256 * 1024,
-	END_WAIT_US = 5000000, /* for END_REQUEST, once STDOUT has ended */
 };
 
 /* ---- the end ---- */
@@ -73,6 +72,18 @@ broke_off(struct exchange *exchange, enum exchange_result before_head, const cha
 	exchange_finish(exchange, result, 0, "%s: %s", exchange->server->name, why);
 }
 
+static void
+finish_whole(struct exchange *exchange, uint32_t app_status)
+{
+	if (exchange->has_surplus)
+		exchange_finish(exchange, EXCHANGE_SURPLUS, app_status,
+			"%s: it sent more than the Content-Length that it had said; the rest was "
+			"left out",
+			exchange->server->name);
+	else
+		exchange_finish(exchange, EXCHANGE_COMPLETE, app_status, "%s", "");
+}
+
 /* ---- deadlines ---- */
 
 static void
@@ -80,6 +91,9 @@ touch(struct exchange *exchange)
 {
 	const int64_t now = loop_now_us(exchange->pool->loop);
 
+	/* Only END_REQUEST is waited for then, see take_record_end. */
+	if (exchange->stdout_ended)
+		return;
 	/* While the web server is slow the application's silence is our doing. */
 	stream_set_deadline(
 		exchange->stream, exchange->held ? 0 : now + exchange->pool->idle_timeout_us);
@@ -94,7 +108,7 @@ on_expired(void *context)
 		exchange_connect_failed(
 			exchange, EXCHANGE_TIMEOUT, "not connected within connect_timeout");
 	else if (exchange->stdout_ended)
-		exchange_finish(exchange, EXCHANGE_COMPLETE, 0, "%s", "");
+		finish_whole(exchange, 0);
 	else
 		broke_off(exchange, EXCHANGE_TIMEOUT, "silent for idle_timeout");
 }
@@ -195,6 +209,7 @@ exchange_connected(struct exchange *exchange)
 {
 	const bool was_full = exchange_is_full(exchange);
 
+	exchange_tell_connected(exchange);
 	if (exchange->starved) {
 		exchange_finish(exchange, EXCHANGE_BUSY, 0, "no memory for the request's body");
 		return;
@@ -294,10 +309,28 @@ take_head(struct exchange *exchange, struct slice *content)
 			exchange->server->name);
 		return false;
 	}
+	if (!exchange->handler->head(exchange->context, &head)) {
+		exchange_finish(exchange, EXCHANGE_UNTAKEN, 0,
+			"%s: the head of its answer cannot be passed on", exchange->server->name);
+		return false;
+	}
 	exchange->state = EXCHANGE_ANSWERING;
 	exchange->content_length = head.content_length;
-	exchange->handler->head(exchange->context, &head);
 	return true;
+}
+
+/* What is beyond Content-Length would be taken for the next response on the client's connection
+ * where the web server does not cut it off (mod_fcgid). */
+static struct slice
+within_length(struct exchange *exchange, struct slice content)
+{
+	if (exchange->content_length < 0)
+		return content;
+	const uint64_t left = (uint64_t)exchange->content_length - exchange->content_seen;
+
+	if (content.len > left)
+		exchange->has_surplus = true;
+	return slice_first(content, left);
 }
 
 static bool
@@ -305,7 +338,10 @@ take_stdout(struct exchange *exchange, struct slice content)
 {
 	if (exchange->state == EXCHANGE_ASKED && !take_head(exchange, &content))
 		return false;
-	if (content.len > 0 && exchange->state == EXCHANGE_ANSWERING) {
+	if (exchange->state != EXCHANGE_ANSWERING)
+		return true;
+	content = within_length(exchange, content);
+	if (content.len > 0) {
 		exchange->content_seen += content.len;
 		exchange->handler->data(exchange->context, content);
 	}
@@ -348,7 +384,7 @@ take_end(struct exchange *exchange)
 		exchange_finish(exchange, EXCHANGE_BAD_HEAD, end.app_status,
 			"%s: it ended without a response", name);
 	else
-		exchange_finish(exchange, EXCHANGE_COMPLETE, end.app_status, "%s", "");
+		finish_whole(exchange, end.app_status);
 }
 
 /* False: the exchange is gone. */
@@ -364,8 +400,11 @@ take_record_end(struct exchange *exchange)
 		return false;
 	}
 	if (record->type == FCGI_STDOUT && record->len == 0 &&
-		exchange->state == EXCHANGE_ANSWERING)
+		exchange->state == EXCHANGE_ANSWERING && !exchange->stdout_ended) {
 		exchange->stdout_ended = true;
+		stream_set_deadline(exchange->stream,
+			loop_now_us(exchange->pool->loop) + exchange->pool->end_wait_us);
+	}
 	return true;
 }
 
@@ -380,9 +419,6 @@ on_input(void *context, struct slice data)
 		switch (fcgi_read(&exchange->reader, &data, &content)) {
 		case FCGI_NEED_MORE:
 			touch(exchange);
-			if (exchange->stdout_ended)
-				stream_set_deadline(exchange->stream,
-					loop_now_us(exchange->pool->loop) + END_WAIT_US);
 			return;
 		case FCGI_RECORD:
 			break;
@@ -408,7 +444,7 @@ connection_ended(struct exchange *exchange, const char *why)
 		exchange->content_seen >= (uint64_t)exchange->content_length;
 
 	if (exchange->state == EXCHANGE_ANSWERING && (exchange->stdout_ended || has_all))
-		exchange_finish(exchange, EXCHANGE_COMPLETE, 0, "%s", "");
+		finish_whole(exchange, 0);
 	else
 		broke_off(exchange, EXCHANGE_CLOSED, why);
 }

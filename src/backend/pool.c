@@ -3,16 +3,17 @@
 
 #include <stdlib.h>
 
+enum { END_WAIT_US = 5000000 };
+
 const char *const exchange_result_names[EXCHANGE_RESULTS] = { "complete", "busy", "refused",
-	"timeout", "closed", "bad_head", "truncated" };
+	"timeout", "closed", "bad_head", "truncated", "surplus", "untaken" };
 
 struct backend_pool *
 backend_pool_new(struct loop *loop, struct resolver *resolver, const struct config_backend *config,
-	unsigned share, struct err *err)
+	unsigned share, counter_cell in_flight, struct err *err)
 {
 	struct backend_pool *pool =
 		calloc(1, sizeof *pool + config->server_count * sizeof pool->servers[0]);
-	const struct slice name = slice_of(config->name);
 
 	if (pool != NULL)
 		pool->name = strdup(config->name);
@@ -25,16 +26,45 @@ backend_pool_new(struct loop *loop, struct resolver *resolver, const struct conf
 	pool->resolver = resolver;
 	pool->connect_timeout_us = config->connect_timeout_us;
 	pool->idle_timeout_us = config->idle_timeout_us;
+	pool->end_wait_us =
+		END_WAIT_US < config->idle_timeout_us ? END_WAIT_US : config->idle_timeout_us;
 	pool->max_in_flight = (unsigned)((config->max_in_flight + share - 1) / share);
-	pool->in_flight_gauge = counter_find(COUNT_BACKEND_IN_FLIGHT, &name);
+	pool->in_flight_gauge = in_flight;
 	buf_init(&pool->request, EARLY_MAX);
-	pool->server_count =
-		config->server_count < SERVERS_MAX ? config->server_count : SERVERS_MAX;
+	pool->server_count = config->server_count;
 	for (unsigned i = 0; i < pool->server_count; i++) {
+		pool->servers[i].pool = pool;
 		pool->servers[i].address = config->servers[i];
 		(void)address_text(&config->servers[i], pool->servers[i].name);
 	}
 	return pool;
+}
+
+const char *
+backend_pool_name(const struct backend_pool *pool)
+{
+	return pool->name;
+}
+
+static void
+server_take_over(struct server *server, struct server *before)
+{
+	server->down_until_us = before->down_until_us;
+	server->failing_since_us = before->failing_since_us;
+	server->told_us = before->told_us;
+	server->is_told = before->is_told;
+	before->is_told = false;
+}
+
+void
+backend_pool_take_over(struct backend_pool *pool, struct backend_pool *before)
+{
+	for (unsigned i = 0; i < pool->server_count; i++) {
+		for (unsigned j = 0; j < before->server_count; j++) {
+			if (address_is(&pool->servers[i].address, &before->servers[j].address))
+				server_take_over(&pool->servers[i], &before->servers[j]);
+		}
+	}
 }
 
 static void

@@ -34,9 +34,8 @@ static int
 parse_unix(struct slice path, struct address *address, struct err *err)
 {
 	if (path.len == 0 || path.ptr[0] != '/')
-		return err_set(err,
-			"\"unix:%.*s\" is no absolute path; write unix:/run/weir/weir.sock",
-			(int)path.len, path.ptr);
+		return err_set(err, "\"unix:%.*s\" is no absolute path; write unix:/directory/%.*s",
+			(int)path.len, path.ptr, (int)path.len, path.ptr);
 	return copy_host(path, sizeof((struct sockaddr_un *)NULL)->sun_path - 1, address, err);
 }
 
@@ -80,8 +79,7 @@ address_parse(struct slice text, struct address *out, struct err *err)
 			*out = address;
 		return result;
 	}
-	return err_set(err,
-		"\"%.*s\" is no address; write unix:/path, tcp:host:port or tls:host:port",
+	return err_set(err, "\"%.*s\" is no address; write unix:/path or tcp:host:port",
 		(int)text.len, text.ptr);
 }
 

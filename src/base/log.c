@@ -146,6 +146,8 @@ compose_json(struct line *line, enum log_level level, const char *message,
 {
 	put_text(line, "{");
 	put_json_time(line);
+	put_text(line, ",\"pid\":");
+	put_number(line, getpid());
 	put_text(line, ",");
 	put_json_pair(line, "level", slice_of(level_names[level]));
 	put_text(line, ",");

@@ -1,5 +1,6 @@
 /* weir check: everything that is wrong with a configuration, and what it means in words. */
 #include "command.h"
+#include "surroundings.h"
 
 #include "weir/counter.h"
 #include "weir/hash.h"
@@ -16,17 +17,44 @@ print_words(const struct snapshot *snapshot)
 		(void)printf("enforce = no: every limit decides, counts and logs, and lets pass\n");
 	for (unsigned i = 0; i < config->limit_count; i++)
 		config_limit_words(config, config->limits[i], stdout);
+	for (unsigned i = 0; i < config->route_count; i++)
+		config_route_words(config, config->routes[i], stdout);
+}
+
+/* Prints all that was found, and the words if that is no error. */
+static int
+conclude(const char *file, const struct snapshot *snapshot, const struct diagnostics *diagnostics)
+{
+	diagnostics_print(diagnostics, stderr);
+	if (snapshot == NULL || diagnostics->errors > 0) {
+		(void)fprintf(stderr, "%s: %u error%s\n", file, diagnostics->errors,
+			diagnostics->errors == 1 ? "" : "s");
+		return EXIT_FAILED;
+	}
+	print_words(snapshot);
+	(void)printf("%s: good%s\n", file, diagnostics->warnings > 0 ? ", with warnings" : "");
+	return EXIT_OK;
+}
+
+/* FILE, --config FILE or --config=FILE, as `serve` takes it; NULL: something else. */
+static const char *
+file_argument(int argc, char **argv)
+{
+	if (argc == 2 && argv[1][0] != '-')
+		return argv[1];
+	return config_argument(argc, argv);
 }
 
 int
 command_check(int argc, char **argv)
 {
-	const char *file = argc > 1 ? argv[1] : DEFAULT_CONFIG;
+	const char *file = file_argument(argc, argv);
 	struct diagnostics diagnostics;
 	struct err err;
 
-	if (argc > 2 || (argc == 2 && argv[1][0] == '-'))
-		return usage_error("check", "takes one file, or none for %s", DEFAULT_CONFIG);
+	if (file == NULL)
+		return usage_error("check",
+			"takes one file (also as --config FILE), or none for %s", DEFAULT_CONFIG);
 	if (hash_start(&err) != 0 || counter_thread_start(&err) != 0) {
 		(void)fprintf(stderr, "weir check: %s\n", err.text);
 		return EXIT_FAILED;
@@ -34,16 +62,9 @@ command_check(int argc, char **argv)
 	diagnostics_init(&diagnostics);
 	struct snapshot *snapshot = snapshot_load(file, &diagnostics);
 
-	diagnostics_print(&diagnostics, stderr);
-	if (snapshot != NULL) {
-		print_words(snapshot);
-		(void)printf(
-			"%s: good%s\n", file, diagnostics.warnings > 0 ? ", with warnings" : "");
-	} else {
-		(void)fprintf(stderr, "%s: %u error%s\n", file, diagnostics.errors,
-			diagnostics.errors == 1 ? "" : "s");
-	}
-	const int status = snapshot != NULL ? EXIT_OK : EXIT_FAILED;
+	if (snapshot != NULL)
+		surroundings_check(snapshot->config, &diagnostics);
+	const int status = conclude(file, snapshot, &diagnostics);
 
 	snapshot_release(snapshot);
 	diagnostics_release(&diagnostics);

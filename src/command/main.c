@@ -13,6 +13,22 @@ static const struct command commands[] = {
 		command_check },
 };
 
+/* What other daemons have. */
+static const struct {
+	const char *theirs, *ours;
+} options_elsewhere[] = {
+	{ "-t", "weir check [FILE]" },
+	{ "-T", "weir check [FILE]" },
+	{ "--test", "weir check [FILE]" },
+	{ "configtest", "weir check [FILE]" },
+	{ "-v", "weir --version" },
+	{ "version", "weir --version" },
+	{ "-c", "weir serve --config FILE" },
+	{ "--config", "weir serve --config FILE" },
+	{ "start", "weir serve" },
+	{ "reload", "systemctl reload weir, or send SIGHUP" },
+};
+
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 
 static void
@@ -43,6 +59,18 @@ usage_error(const char *command, const char *format, ...)
 	va_end(args);
 	(void)fputs("\nTry: weir --help\n", stderr);
 	return EXIT_USAGE;
+}
+
+const char *
+config_argument(int argc, char **argv)
+{
+	if (argc == 1)
+		return DEFAULT_CONFIG;
+	if (argc == 3 && strcmp(argv[1], "--config") == 0)
+		return argv[2];
+	if (argc == 2 && strncmp(argv[1], "--config=", 9) == 0)
+		return argv[1] + 9;
+	return NULL;
 }
 
 /* A web server may start us with descriptor 0 alone (FastCGI 1.0 section 2.2), and others with
@@ -83,6 +111,11 @@ main(int argc, char **argv)
 	for (size_t i = 0; i < COMMANDS; i++) {
 		if (strcmp(name, commands[i].name) == 0)
 			return commands[i].run(argc - 1, argv + 1);
+	}
+	for (size_t i = 0; i < sizeof options_elsewhere / sizeof options_elsewhere[0]; i++) {
+		if (strcmp(name, options_elsewhere[i].theirs) == 0)
+			return usage_error(
+				"", "\"%s\" is written %s", name, options_elsewhere[i].ours);
 	}
 	return usage_error("", "there is no command \"%s\"", name);
 }

@@ -1,10 +1,13 @@
 /* Descriptors, the log, the memory store's file. */
 #include "process.h"
 
+#include "weir/http_server.h"
 #include "weir/log.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { DESCRIPTORS_ASIDE = 64 };
@@ -20,12 +23,20 @@ process_raise_limits(const struct config *config)
 	if (setrlimit(RLIMIT_NOFILE, &limit) != 0 || getrlimit(RLIMIT_NOFILE, &limit) != 0)
 		return;
 	/* A request has a connection on either side. */
-	const uint64_t need = config->max_connections + config->max_in_flight + DESCRIPTORS_ASIDE;
+	const uint64_t need = config->max_connections + config->max_in_flight +
+		HTTP_CONNECTIONS_MAX + DESCRIPTORS_ASIDE;
 
 	if (limit.rlim_cur < need)
 		log_warn("max_connections and max_in_flight may need more descriptors than the "
 			 "process may open.",
 			LOG_INT("limit", limit.rlim_cur), LOG_INT("needed", need));
+}
+
+void
+process_set_timezone(const struct config *config)
+{
+	(void)setenv("TZ", config->timezone, 1);
+	tzset();
 }
 
 struct log_sink *
@@ -43,20 +54,23 @@ process_open_log(const struct config *config, struct err *err)
 	return sink;
 }
 
+const char *
+process_state_path(const struct config *config, char room[STATE_PATH_SIZE])
+{
+	if (config->memory_state != NULL)
+		return config->memory_state;
+	if (access(WEIR_RUNDIR, W_OK) == 0)
+		return WEIR_RUNDIR "/state";
+	(void)snprintf(room, STATE_PATH_SIZE, "/dev/shm/weir-%u.state", (unsigned)geteuid());
+	return room;
+}
+
 struct memory *
 process_open_memory(const struct config *config, struct err *err)
 {
-	const char *path = config->memory_state;
+	char room[STATE_PATH_SIZE];
+	const char *path = process_state_path(config, room);
 	uint64_t size = config->memory_size;
-	char fallback[64];
-
-	if (path == NULL && access(WEIR_RUNDIR, W_OK) == 0)
-		path = WEIR_RUNDIR "/state";
-	if (path == NULL) {
-		(void)snprintf(
-			fallback, sizeof fallback, "/dev/shm/weir-%u.state", (unsigned)geteuid());
-		path = fallback;
-	}
 	struct memory *memory = memory_open(path, &size, err);
 
 	if (memory != NULL && size != config->memory_size)
@@ -72,13 +86,16 @@ process_log_diagnostics(const struct diagnostics *diagnostics)
 {
 	for (size_t i = 0; i < diagnostics->count; i++) {
 		const struct diagnostic *diagnostic = &diagnostics->list[i];
-		const struct log_field fields[] = {
-			LOG_TEXT("file", diagnostic->place.file),
-			LOG_INT("line", diagnostic->place.line),
-			LOG_TEXT("key", diagnostic->where),
-			LOG_TEXT("what", diagnostic->text),
-			{ 0 },
-		};
+		struct log_field fields[5] = { { 0 } };
+		size_t count = 0;
+
+		if (diagnostic->place.file != NULL)
+			fields[count++] = LOG_TEXT("file", diagnostic->place.file);
+		if (diagnostic->place.line > 0)
+			fields[count++] = LOG_INT("line", diagnostic->place.line);
+		if (diagnostic->where[0] != '\0')
+			fields[count++] = LOG_TEXT("key", diagnostic->where);
+		fields[count] = LOG_TEXT("what", diagnostic->text);
 
 		if (diagnostic->severity == SEVERITY_ERROR)
 			log_record(LOG_LEVEL_ERROR, "The configuration is wrong.", fields);

@@ -9,8 +9,16 @@
 /* Descriptors up to the hard limit; says so if max_connections does not fit. */
 void process_raise_limits(const struct config *config);
 
+/* Makes the zone of calendar quotas that of the process. Before there are threads. */
+void process_set_timezone(const struct config *config);
+
 /* Sends the log where the configuration says. */
 struct log_sink *process_open_log(const struct config *config, struct err *err) WEIR_MUST_CHECK;
+
+enum { STATE_PATH_SIZE = 64 };
+
+/* Where the memory store's file is; `room` may hold the path. */
+const char *process_state_path(const struct config *config, char room[STATE_PATH_SIZE]);
 
 /*
  * The memory store's file: the one that is named; else one below the run directory, or in /dev/shm

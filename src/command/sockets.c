@@ -8,8 +8,12 @@
 
 #include "weir/units.h"
 
+#include <arpa/inet.h>
 #include <grp.h>
+#include <netdb.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 enum { FIRST_SYSTEMD_FD = 3 };
@@ -38,6 +42,18 @@ systemd_count(void)
 	return parse_uint(slice_of(fds), SOCKETS_MAX, &count) == 0 ? (unsigned)count : 0;
 }
 
+/* systemd gives each its name, which is the unit's unless FileDescriptorName= says otherwise. */
+static void
+name_systemd(struct sockets *sockets)
+{
+	const char *names = getenv("LISTEN_FDNAMES");
+	const struct slice all = slice_of(names == NULL ? "" : names);
+	const struct slice first = slice_first(all, slice_find(all, ':'));
+
+	(void)snprintf(sockets->given_by, sizeof sockets->given_by, "systemd%s%.*s%s",
+		first.len > 0 ? " (" : "", (int)first.len, first.ptr, first.len > 0 ? ")" : "");
+}
+
 static int
 take_inherited(struct sockets *sockets, struct err *err)
 {
@@ -54,11 +70,15 @@ take_inherited(struct sockets *sockets, struct err *err)
 		if (take(sockets, fd, err) != 0)
 			return -1;
 	}
+	if (count > 0)
+		name_systemd(sockets);
 	(void)unsetenv("LISTEN_FDS");
 	(void)unsetenv("LISTEN_PID");
 	(void)unsetenv("LISTEN_FDNAMES");
 	if (count == 0 && socket_is_listening(STDIN_FILENO)) {
 		sockets->is_spawned = true;
+		(void)snprintf(sockets->given_by, sizeof sockets->given_by,
+			"the program that started weir, as descriptor 0");
 		return take(sockets, STDIN_FILENO, err);
 	}
 	return 0;
@@ -109,22 +129,70 @@ sockets_open(struct sockets *sockets, const struct config *config, struct err *e
 	return 0;
 }
 
+/* What cannot be named is "?". */
+static int
+put_name(int fd, char *out, size_t size)
+{
+	struct sockaddr_storage name = { 0 };
+	const struct sockaddr_un *un = (const struct sockaddr_un *)(const void *)&name;
+	socklen_t len = sizeof name;
+	char host[NI_MAXHOST], port[NI_MAXSERV];
+
+	if (getsockname(fd, (struct sockaddr *)&name, &len) != 0)
+		return snprintf(out, size, "?");
+	if (name.ss_family == AF_UNIX)
+		return snprintf(out, size, "unix:%.*s", (int)sizeof un->sun_path, un->sun_path);
+	if (getnameinfo((const struct sockaddr *)&name, len, host, sizeof host, port, sizeof port,
+		    NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+		return snprintf(out, size, "?");
+	return snprintf(
+		out, size, name.ss_family == AF_INET6 ? "tcp:[%s]:%s" : "tcp:%s:%s", host, port);
+}
+
+const char *
+sockets_text(const struct sockets *sockets, char out[SOCKETS_TEXT_SIZE])
+{
+	size_t len = 0;
+
+	out[0] = '\0';
+	for (unsigned i = 0; i < sockets->count; i++) {
+		char name[ADDRESS_TEXT_SIZE];
+		const int n = put_name(sockets->fds[i], name, sizeof name);
+
+		if (n < 0 || (size_t)n + 3 > SOCKETS_TEXT_SIZE - len)
+			break;
+		len += (size_t)snprintf(
+			out + len, SOCKETS_TEXT_SIZE - len, "%s%s", len > 0 ? ", " : "", name);
+	}
+	return out;
+}
+
 void
 sockets_refuse(const struct sockets *sockets)
 {
 	if (sockets->is_inherited)
 		return;
 	for (unsigned i = 0; i < sockets->count; i++)
-		(void)shutdown(sockets->fds[i], SHUT_RDWR);
+		socket_refuse(sockets->fds[i]);
+}
+
+enum front_rest
+sockets_rest(const struct sockets *sockets)
+{
+	if (!sockets->is_inherited)
+		return FRONT_REST_LAST;
+	/* systemd keeps its sockets for who is started next. Of a web server's process each often
+	 * has its own, which then is nobody else's. */
+	return sockets->is_spawned ? FRONT_REST_TAKEN : FRONT_REST_LEFT;
 }
 
 void
 sockets_close(struct sockets *sockets, const struct config *config)
 {
 	for (unsigned i = 0; i < sockets->count; i++) {
-		(void)close(sockets->fds[i]);
 		if (!sockets->is_inherited)
 			socket_unlink(&config->listens[i].address, &sockets->files[i]);
+		(void)close(sockets->fds[i]);
 	}
 	sockets->count = 0;
 }

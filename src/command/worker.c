@@ -167,7 +167,7 @@ stop(void *context)
 {
 	struct worker *worker = context;
 
-	gate_stop(worker->gate, on_empty, worker);
+	gate_stop(worker->gate, worker->settings.rest, on_empty, worker);
 }
 
 void

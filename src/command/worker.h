@@ -15,6 +15,7 @@ struct worker_settings {
 	struct snapshot *snapshot;
 	const int *sockets; /* listening; the caller's */
 	unsigned socket_count;
+	enum front_rest rest; /* what becomes of it at the stop */
 	worker_empty_fn *empty;
 	void *context;
 };
@@ -26,7 +27,7 @@ worker_start(const struct worker_settings *settings, struct err *err) WEIR_MUST_
 /* The next requests are served by this snapshot. */
 void worker_use(struct worker *worker, struct snapshot *snapshot);
 
-/* No new connections; tells `empty`. */
+/* No new connections beyond what waits; tells `empty`. */
 void worker_stop(struct worker *worker);
 
 /* Cuts what is left and ends the thread. Returns how many requests were cut. */

@@ -23,6 +23,22 @@ config_new(const char *file)
 	return config;
 }
 
+static void
+validate(const struct build *build)
+{
+	validate_process(build);
+	validate_addresses(build);
+	validate_exempt(build);
+	validate_backends(build);
+	validate_limits(build);
+	validate_memory(build);
+	validate_overrides(build);
+	validate_values(build);
+	validate_routes(build);
+	validate_hosts(build);
+	validate_order(build);
+}
+
 struct config *
 config_load(const char *file, struct diagnostics *diagnostics)
 {
@@ -35,20 +51,15 @@ config_load(const char *file, struct diagnostics *diagnostics)
 		return NULL;
 	}
 	config_read(file, &build.config->arena, diagnostics, &build.list);
-	if (config_build(&build) == 0) {
-		validate_process(&build);
-		validate_exempt(&build);
-		validate_backends(&build);
-		validate_limits(&build);
-		validate_memory(&build);
-		validate_overrides(&build);
-		validate_values(&build);
-		validate_routes(&build);
+	build.config->sections = build.list.first;
+	if (config_build(&build) == 0)
+		validate(&build);
+	if (diagnostics->errors == errors_before) {
+		validate_use(&build);
 		validate_claims(&build);
-		validate_order(&build);
-	}
-	if (diagnostics->errors == errors_before)
+		validate_conditions(&build);
 		return build.config;
+	}
 	config_free(build.config);
 	return NULL;
 }

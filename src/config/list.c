@@ -108,7 +108,7 @@ without_comment(struct slice line)
 }
 
 static int
-check_item(struct slice item, struct err *err)
+check_item(const char *file, struct slice item, struct err *err)
 {
 	if (item.len > LIST_ITEM_MAX)
 		return err_set(err, "the line has more than %d bytes", LIST_ITEM_MAX);
@@ -118,7 +118,8 @@ check_item(struct slice item, struct err *err)
 		if (c == '\r' && i + 1 == item.len)
 			return err_set(err,
 				"the line ends with CR LF; convert the file with: sed -i "
-				"'s/\\r$//'");
+				"'s/\\r$//' %s",
+				file);
 		if ((c < ' ' && c != '\t') || c == 0x7f)
 			return err_set(err, "the line holds a control character (0x%02x)", c);
 	}
@@ -151,7 +152,7 @@ take_item(struct list_piece *piece, struct slice item, list_item_fn *take, void 
 {
 	if (item.len == 0)
 		return err_set(err, "an item of the list is empty");
-	if (piece->file != NULL && check_item(item, err) != 0)
+	if (piece->file != NULL && check_item(piece->file, item, err) != 0)
 		return -1;
 	return take(context, item, piece->line, err);
 }

@@ -65,8 +65,10 @@ static const struct word store_down_words[] = {
 		  .count_offset = offsetof(struct type, count),                                    \
 		  .item_size = sizeof *((struct type *)NULL)->list, .parse = parser
 #define WHOLE(kind, name, parser) IN(kind), .text.key = name, .parse = parser
-#define APPENDS(kind, name, parser) IN(kind), .text.key = name, .text.repeatable = true, .parse = parser
+#define APPENDS(kind, name, parser)                                                                \
+	IN(kind), .text.key = name, .text.repeatable = true, .parse = parser
 #define RESTART .text.needs_restart = true
+#define UNUSUAL(more_than, leads_to) .usual_max = more_than, .unusual = leads_to
 #define SAYS(how, unless_given, what)                                                              \
 	.text.syntax = how, .text.default_text = unless_given, .text.help = what
 
@@ -106,7 +108,7 @@ const struct option option_rows[] = {
 			"Proxies in front of the web server, whose X-Forwarded-For is "
 			"believed. Empty if the web server sets REMOTE_ADDR itself "
 			"(mod_remoteip, realip, mod_extforward).") },
-	{ WEIR("timezone", timezone, value_timezone),
+	{ WEIR("timezone", timezone, value_timezone), RESTART,
 		SAYS("ZONE", "UTC",
 			"Of calendar quotas: when a day and a month begin, such as "
 			"Europe/Berlin.") },
@@ -125,12 +127,16 @@ const struct option option_rows[] = {
 		SAYS("N", "1000",
 			"FastCGI parameters of a request; what is beyond gets 431.") },
 	{ WEIR("head_timeout", head_timeout_us, value_duration), .min = MS, .max = 60 * MINUTE,
+		UNUSUAL(MINUTE, "a web server sends the parameters at once, and one that does not "
+			"keeps a connection so long"),
 		SAYS("DURATION", "10s",
 			"For the parameters of a request to arrive.") },
 	{ WEIR("body_timeout", body_timeout_us, value_duration), .min = MS, .max = DAY,
 		SAYS("DURATION", "60s",
 			"Silence inside the body of a request.") },
 	{ WEIR("drain", drain_us, value_duration), .min = MS, .max = 60 * MINUTE,
+		UNUSUAL(85 * (uint64_t)US_PER_S, "systemd ends a service 90 s after it was told "
+			"to stop; set TimeoutStopSec of weir.service to more than this"),
 		SAYS("DURATION", "7s",
 			"For requests to end when weir is stopped; then they are cut.") },
 	{ WEIR("hash_key_file", hash_key_file, value_path),
@@ -158,7 +164,8 @@ const struct option option_rows[] = {
 	{ MEMORY("size", memory_size, value_size), .min = MIB, .max = 64 * GIB, RESTART,
 		SAYS("SIZE", "16m",
 			"Of the table of counters on this host: all there is without "
-			"[redis], the stand-in while Redis is away.") },
+			"[redis], the stand-in while Redis is away. A file that is there "
+			"keeps its size.") },
 	{ MEMORY("state", memory_state, value_path), RESTART,
 		SAYS("PATH", "",
 			"The file of that table, shared by all weir processes that name the "
@@ -179,6 +186,8 @@ const struct option option_rows[] = {
 		SAYS("N", "0",
 			"SELECT is sent only if it is not 0.") },
 	{ REDIS("deadline", redis_deadline_us, value_duration), .min = MS, .max = MINUTE,
+		UNUSUAL((uint64_t)US_PER_S, "while Redis does not answer, requests wait so long "
+			"before store_down decides; Redis takes about 1 ms, and 150ms is usual"),
 		SAYS("DURATION", "150ms",
 			"Of a whole decision: resolving, connecting, login, script, retry. "
 			"Past it, store_down decides.") },
@@ -238,8 +247,8 @@ const struct option option_rows[] = {
 	{ BACKEND("type", type, value_word), .words = backend_types,
 		SAYS("fastcgi | none", "fastcgi",
 			"none: the web server only asks and serves the request itself "
-			"(authorizer).") },
-	{ LIST(BACKEND, config_backend, "server", servers, server_count, value_address), .max = 256,
+			"(authorizer; not nginx's auth_request, which makes a 500 of a 429).") },
+	{ LIST(BACKEND, config_backend, "server", servers, server_count, value_address), .max = CONFIG_SERVERS_MAX,
 		SAYS("ADDRESS", "",
 			"Where admitted requests go. Of several, the least busy; one that "
 			"fails is set aside and comes back.") },
@@ -249,6 +258,8 @@ const struct option option_rows[] = {
 			"application's processes: the others wait in its socket.") },
 	{ BACKEND("connect_timeout", connect_timeout_us, value_duration), .min = MS,
 		.max = 10 * MINUTE,
+		UNUSUAL(MINUTE, "while a server does not take connections, requests wait so long "
+			"before the next is tried"),
 		SAYS("DURATION", "1s",
 			"For a server to take the connection.") },
 	{ BACKEND("idle_timeout", idle_timeout_us, value_duration), .min = MS, .max = 30 * DAY,

@@ -64,6 +64,8 @@ struct option {
 					   if the parser takes the struct and appends to it */
 	uint64_t min, max; /* of a number, in its unit; of a repeatable key: how often, at most */
 	const struct word *words; /* of a word */
+	uint64_t usual_max; /* of a duration; 0: any. What is longer is taken, with a warning */
+	const char *unusual; /* what it leads to */
 };
 
 /* All rows; behind the last one whose key is NULL. */

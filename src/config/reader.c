@@ -71,6 +71,16 @@ report_line(struct file *file, const char *text)
 	diagnostics_add(file->reader->diagnostics, SEVERITY_ERROR, here(file), NULL, "%s", text);
 }
 
+static void
+report_line_ends(struct file *file)
+{
+	struct err err;
+
+	(void)err_set(&err, "lines end with CR LF; convert the file with: sed -i 's/\\r$//' %s",
+		file->name);
+	report_line(file, err.text);
+}
+
 /* There is no sense in going on. */
 static void
 give_up(struct file *file, const char *reason)
@@ -121,8 +131,7 @@ next_line(struct file *file)
 	if (line.len > 0 && line.ptr[line.len - 1] == '\r') {
 		line.len--;
 		if (!file->told_line_ends)
-			report_line(file,
-				"lines end with CR LF; convert the file with: sed -i 's/\\r$//'");
+			report_line_ends(file);
 		file->told_line_ends = true;
 	}
 	if (file->line == 1 && slice_has_prefix(line, SLICE("\xef\xbb\xbf"))) {

@@ -4,6 +4,7 @@
  * value of a key that has only one are refused, and the first counts.
  */
 #include "build.h"
+#include "foreign.h"
 #include "nearest.h"
 #include "sections.h"
 
@@ -45,6 +46,24 @@ report_unknown_section(const struct build *build, const struct section *section)
 		nearest_hint(&nearest, hint));
 }
 
+/* What is called otherwise here. */
+static bool
+report_foreign_key(const struct build *build, const struct setting *setting)
+{
+	const char *ours = foreign_key(setting->section->kind, setting->key);
+	char rate[FOREIGN_RATE_SIZE];
+
+	if (ours == NULL)
+		return false;
+	if (strncmp(ours, "policy", 6) == 0 && foreign_rate(slice_of(setting->value), rate))
+		complain_setting(build, setting, "[%s] has no such key; write policy = %s",
+			setting->section->kind, rate);
+	else
+		complain_setting(build, setting, "[%s] has no such key; write %s",
+			setting->section->kind, ours);
+	return true;
+}
+
 static void
 report_unknown_key(const struct build *build, const struct setting *setting)
 {
@@ -57,6 +76,8 @@ report_unknown_key(const struct build *build, const struct setting *setting)
 		complain_setting(build, setting, "this key is not supported by this version");
 		return;
 	}
+	if (report_foreign_key(build, setting))
+		return;
 	nearest_init(&nearest, slice_of(setting->key));
 	for (const struct option *option = option_rows; option->text.key != NULL; option++) {
 		if (strcmp(option->text.section, section->kind) == 0)
@@ -198,7 +219,7 @@ bool
 section_kind_is_doubtful(const struct build *build, enum section_kind kind)
 {
 	for (const struct section *s = build->list.first; s != NULL; s = s->next) {
-		if (s->rule == (int)kind && s->is_broken)
+		if (s->rule == (int)kind && (s->is_broken || s->is_double))
 			return true;
 	}
 	return build->list.is_broken;

@@ -23,7 +23,7 @@ section_setting_at(const struct section *section, const char *key, const struct 
  * may have been meant there. */
 bool section_is_doubtful(const struct build *build, const struct section *section);
 
-/* Something in a section of that kind, or outside of any, was refused. */
+/* Something in a section of that kind, or outside of any, was refused, or one is defined twice. */
 bool section_kind_is_doubtful(const struct build *build, enum section_kind kind);
 
 #endif

@@ -4,7 +4,8 @@
 
 #include "build.h"
 
-void validate_process(const struct build *build); /* [weir], [memory], [redis] */
+void validate_process(const struct build *build); /* the secrets of [weir] and [redis] */
+void validate_addresses(const struct build *build); /* what weir opens, and where it connects */
 void validate_exempt(const struct build *build); /* whose address is believed, who is not counted */
 void validate_backends(const struct build *build);
 void validate_limits(const struct build *build);
@@ -12,10 +13,24 @@ void validate_memory(const struct build *build); /* what the counters of all lim
 void validate_overrides(const struct build *build);
 void validate_values(const struct build *build); /* what two overrides of a limit both name */
 void validate_routes(const struct build *build);
-void validate_claims(const struct build *build); /* what a client can choose by what it claims */
+void validate_hosts(const struct build *build); /* a client must not choose its backend */
 
 /* validate_order.c: which route takes a request away from which, and what is left at the end. */
 void validate_order(const struct build *build);
+
+/* Only of a configuration without errors, since an error makes all kinds of things look idle, or
+ * look as if something were missing. */
+void validate_use(const struct build *build); /* what is there for nothing */
+void validate_claims(const struct build *build); /* who is counted by what a client claims */
+void validate_conditions(const struct build *build); /* limits that a client can get around */
+
+/* ---- claims (validate_claims.c) ---- */
+
+/* What is found there is the client's own word. `param` is as of an identity's part. */
+bool config_is_claimed(enum identity_source source, const char *param);
+
+/* The limit can reject a request. */
+bool config_limit_bites(const struct config_limit *limit);
 
 /* ---- policies (validate_policies.c) ---- */
 

@@ -15,40 +15,6 @@ check_policies(
 		validate_rate(build, section, "local_cap", limit->local_cap);
 }
 
-/* An override of the limit names a value that is found there. */
-static bool
-has_names(const struct config_limit *limit, const struct config_identity_part *part)
-{
-	for (unsigned i = 0; i < limit->override_count; i++) {
-		const struct config_override *override = limit->overrides[i];
-
-		for (unsigned j = 0; j < override->for_count; j++) {
-			const struct config_for *list = &override->fors[j];
-
-			if (source_is(part, list->source, list->name, list->param))
-				return true;
-		}
-	}
-	return false;
-}
-
-static void
-check_part(const struct build *build, const struct section *section,
-	const struct config_limit *limit, const struct config_identity_part *part)
-{
-	char text[SOURCE_TEXT_SIZE];
-
-	if (part->source == IDENTITY_ALL)
-		complain(build, SEVERITY_WARNING, section, "identity", NULL,
-			"all: one bucket for all clients, so one of them can use up everybody's");
-	if (part->known && !has_names(limit, part) &&
-		!section_kind_is_doubtful(build, SECTION_OVERRIDE))
-		complain(build, SEVERITY_WARNING, section, "identity", NULL,
-			"no [override] of this limit names a value of %s, so none is known and "
-			"this is never present",
-			source_text(part->source, part->name, text));
-}
-
 static void
 check_identity(
 	const struct build *build, const struct section *section, const struct config_limit *limit)
@@ -59,8 +25,10 @@ check_identity(
 		const struct config_identity *identity = &limit->identities[i];
 
 		is_always_there = is_always_there || identity_is_always_present(identity);
-		for (unsigned j = 0; j < identity->part_count; j++)
-			check_part(build, section, limit, &identity->parts[j]);
+		if (identity->parts[0].source == IDENTITY_ALL)
+			complain(build, SEVERITY_WARNING, section, "identity", NULL,
+				"all: one bucket for all clients, so one of them can use up "
+				"everybody's");
 	}
 	if (!is_always_there && limit->on_missing == ON_MISSING_UNSET &&
 		!section_is_doubtful(build, section))
@@ -111,20 +79,6 @@ check_leases(
 	}
 }
 
-static bool
-is_used(const struct build *build, const struct config_limit *limit)
-{
-	const struct config *config = build->config;
-
-	for (unsigned i = 0; i < config->route_count; i++) {
-		for (unsigned j = 0; j < config->routes[i]->limit_count; j++) {
-			if (config->routes[i]->limits[j] == limit)
-				return true;
-		}
-	}
-	return section_kind_is_doubtful(build, SECTION_ROUTE);
-}
-
 void
 validate_limits(const struct build *build)
 {
@@ -135,8 +89,5 @@ validate_limits(const struct build *build)
 		check_policies(build, section, limit);
 		check_identity(build, section, limit);
 		check_leases(build, section, limit);
-		if (!is_used(build, limit))
-			complain(build, SEVERITY_WARNING, section, "", NULL,
-				"no route uses this limit");
 	}
 }

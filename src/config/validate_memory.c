@@ -1,14 +1,14 @@
 /*
  * What the counters take. Roughly: an entry of the memory store is 128 bytes, which hold the state
  * of two policies; a longer state goes on in further pieces. A log keeps each request by itself,
- * and so are leases kept.
+ * two numbers, and so are leases kept.
  */
 #include "sections.h"
 #include "validate.h"
 
 #include <stdio.h>
 
-enum { CELL_SIZE = 128, HEAD_ROOM = 88, MORE_ROOM = 112, STATE_SIZE = 40, STAMP_SIZE = 8 };
+enum { CELL_SIZE = 128, HEAD_ROOM = 88, MORE_ROOM = 112, STATE_SIZE = 40, RECORD_SIZE = 16 };
 
 #define MIB (UINT64_C(1024) * 1024)
 
@@ -21,7 +21,7 @@ state_size(const struct config_policy *policy)
 	switch (policy->algorithm) {
 	case POLICY_SLIDING_LOG:
 	case POLICY_CONCURRENT:
-		return STATE_SIZE + policy->rate.count * STAMP_SIZE;
+		return STATE_SIZE + policy->rate.count * RECORD_SIZE;
 	case POLICY_TOKEN_BUCKET:
 	case POLICY_SLIDING_WINDOW:
 	case POLICY_CALENDAR:
@@ -62,7 +62,7 @@ check_logs(
 {
 	for (unsigned i = 0; i < limit->policy_count; i++) {
 		const struct config_policy *policy = &limit->policies[i];
-		const uint64_t each = policy->rate.count * STAMP_SIZE;
+		const uint64_t each = policy->rate.count * RECORD_SIZE;
 		char all[24];
 
 		if (policy->algorithm == POLICY_SLIDING_LOG &&

@@ -72,6 +72,16 @@ config_nth_pattern(const struct config_route *route, unsigned n, bool *is_script
 	return *is_script ? &route->scripts[n - route->match_count] : &route->matches[n];
 }
 
+static const struct section *
+section_of(const struct build *build, const void *object)
+{
+	const struct section *section = section_first(build, SECTION_ROUTE);
+
+	while (section->object != object)
+		section = section_next(section);
+	return section;
+}
+
 static void
 check_reached(const struct build *build, const struct section *section, unsigned nth)
 {
@@ -89,6 +99,9 @@ check_reached(const struct build *build, const struct section *section, unsigned
 		dead += other != NULL;
 		by = other != NULL ? other : by;
 	}
+	/* One that has lost a condition to an error takes too much. */
+	if (by != NULL && section_is_doubtful(build, section_of(build, by)))
+		return;
 	if (by != NULL && dead == count) {
 		complain(build, SEVERITY_ERROR, section, "", NULL,
 			"can never match, since route %s at %s takes everything that it would; put "
@@ -108,13 +121,41 @@ check_reached(const struct build *build, const struct section *section, unsigned
 	}
 }
 
+/* ---- what is left ---- */
+
 /* Takes every path but the one that is no path (RFC 9112 section 3.2.4). */
 static bool
 is_all_but_asterisk(const struct config_pattern *pattern)
 {
-	return pattern->methods == NULL &&
-		(strcmp(pattern->text, "/") == 0 || strcmp(pattern->text, "/*") == 0) &&
+	return (strcmp(pattern->text, "/") == 0 || strcmp(pattern->text, "/*") == 0) &&
 		pattern->kind != PATTERN_EXACT && pattern->kind != PATTERN_REGEX;
+}
+
+/* Why the pattern does not take everything, though it looks so; NULL: it does not look so. */
+static const char *
+shortfall(const struct config_route *route, const struct config_pattern *pattern, bool is_script)
+{
+	if (!config_pattern_is_any_path(pattern) && !is_all_but_asterisk(pattern))
+		return NULL;
+	if (route->when_count > 0)
+		return "takes only what its `when` holds of";
+	if (route->host_count > 0)
+		return "takes only its hosts";
+	if (is_script)
+		return "takes only requests that have a script";
+	if (pattern->methods != NULL)
+		return "takes only these methods";
+	return config_pattern_is_any_path(pattern) ? "" : "does not fit \"OPTIONS *\"";
+}
+
+static bool
+is_name_free(const struct build *build, const char *name)
+{
+	for (const struct section *s = build->list.first; s != NULL; s = s->next) {
+		if (s->rule == SECTION_ROUTE && strcmp(s->name, name) == 0)
+			return false;
+	}
+	return true;
 }
 
 static bool
@@ -124,80 +165,91 @@ is_by_address(const struct config_limit *limit)
 		limit->identities[0].parts[0].source == IDENTITY_IP;
 }
 
-static void
-propose_last_route(const struct build *build)
+static const struct config_limit *
+choose_limit(const struct config *config)
 {
-	const struct config *config = build->config;
-	const struct config_limit *limit = config->limit_count == 0 ? NULL : config->limits[0];
-	const bool needs_backend = config->backend_count > 1;
-
 	for (unsigned i = 0; i < config->limit_count; i++) {
-		if (is_by_address(config->limits[i])) {
-			limit = config->limits[i];
-			break;
-		}
+		if (is_by_address(config->limits[i]))
+			return config->limits[i];
 	}
-	complain_whole(build,
-		"no route takes what the others leave; add as the last one:\n"
-		"[route default]\n"
-		"match = *%s%s%s%s",
+	return config->limit_count == 0 ? NULL : config->limits[0];
+}
+
+/* Said at the last route, behind which it belongs. */
+static void
+propose_last_route(const struct build *build, const struct section *last)
+{
+	static const char problem[] = "no route takes what the others leave; add";
+	const struct config *config = build->config;
+	const struct config_limit *limit = choose_limit(config);
+	const bool needs_backend = config->backend_count > 1;
+	char name[32] = "default", proposal[512];
+
+	for (unsigned i = 2; !is_name_free(build, name); i++)
+		(void)snprintf(name, sizeof name, "rest%u", i);
+	(void)snprintf(proposal, sizeof proposal, "[route %s]\nmatch = *%s%s%s%s", name,
 		limit == NULL ? "" : "\nlimit = ", limit == NULL ? "" : limit->name,
 		needs_backend ? "\nbackend = " : "",
 		needs_backend ? config->backends[0]->name : "");
+	if (last == NULL)
+		complain_whole(build, "%s:\n%s", problem, proposal);
+	else
+		complain(build, SEVERITY_ERROR, last, "", NULL, "%s behind the last one:\n%s",
+			problem, proposal);
 }
 
-typedef bool pattern_is_fn(const struct config_pattern *pattern);
+/* The pattern that nearly takes everything, of the last route that has one, and what it lacks. */
+struct nearly {
+	const struct section *section;
+	const struct config_pattern *pattern;
+	const char *lacks; /* "": nothing; NULL: there is none */
+	bool is_script;
+};
 
-static bool
-is_everything(const struct config_pattern *pattern)
+static void
+look_at(const struct section *section, struct nearly *nearly)
 {
-	return pattern->methods == NULL && config_pattern_is_any_path(pattern);
-}
+	const struct config_route *route = section->object;
 
-/* The first such pattern of the URL's path, of a route with conditions or of one without, and where
- * it stands; NULL if there is none. */
-static const struct config_pattern *
-find_match(const struct build *build, pattern_is_fn *is, bool with_conditions,
-	const struct section **section)
-{
-	for (*section = section_first(build, SECTION_ROUTE); *section != NULL;
-		*section = section_next(*section)) {
-		const struct config_route *route = (*section)->object;
+	for (unsigned i = 0; i < route->match_count + route->script_count; i++) {
+		bool is_script;
+		const struct config_pattern *pattern = config_nth_pattern(route, i, &is_script);
+		const char *lacks = shortfall(route, pattern, is_script);
 
-		for (unsigned i = 0; i < route->match_count; i++) {
-			if (is(&route->matches[i]) && is_unconditional(route) != with_conditions)
-				return &route->matches[i];
-		}
+		if (lacks == NULL || (nearly->lacks != NULL && nearly->lacks[0] == '\0'))
+			continue;
+		*nearly = (struct nearly){ section, pattern, lacks, is_script };
 	}
-	return NULL;
 }
 
 static void
 check_everything_taken(const struct build *build)
 {
-	const struct section *section;
+	const struct section *last = NULL;
+	struct nearly nearly = { 0 };
 
-	if (find_match(build, is_everything, false, &section) != NULL)
-		return;
-	const struct config_pattern *nearly =
-		find_match(build, is_all_but_asterisk, false, &section);
-
-	if (nearly != NULL) {
-		complain(build, SEVERITY_ERROR, section, "match", &nearly->place,
-			"%s does not fit \"OPTIONS *\", so no route takes what the others leave; "
-			"write match = *",
-			nearly->text);
-		return;
+	for (const struct section *s = section_first(build, SECTION_ROUTE); s != NULL;
+		s = section_next(s)) {
+		look_at(s, &nearly);
+		last = s;
 	}
+	if (nearly.lacks != NULL && nearly.lacks[0] == '\0')
+		return;
 	if (section_kind_is_doubtful(build, SECTION_ROUTE))
 		return;
-	propose_last_route(build);
-	nearly = find_match(build, is_everything, true, &section);
-	if (nearly != NULL)
-		complain(build, SEVERITY_WARNING, section, "match", &nearly->place,
-			"does not take what is left, since the route has %s",
-			((const struct config_route *)section->object)->when_count > 0 ? "when"
-										       : "host");
+	/* One with conditions is meant to be as it is. */
+	if (nearly.lacks == NULL || nearly.section != last ||
+		!is_unconditional(nearly.section->object))
+		propose_last_route(build, last);
+	else
+		complain(build, SEVERITY_ERROR, last, nearly.is_script ? "script" : "match",
+			&nearly.pattern->place,
+			"%s, so no route takes what the others leave; write match = *",
+			nearly.lacks);
+	if (nearly.lacks != NULL && !is_unconditional(nearly.section->object))
+		complain(build, SEVERITY_WARNING, nearly.section,
+			nearly.is_script ? "script" : "match", &nearly.pattern->place,
+			"%s, and not what is left", nearly.lacks);
 }
 
 void

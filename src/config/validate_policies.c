@@ -38,21 +38,6 @@ validate_rate(const struct build *build, const struct section *section, const ch
 			"burst or a faster rate");
 }
 
-/* A file below these is gone after a reboot. */
-static bool
-is_state_lost(const struct config *config)
-{
-	static const char *const lost[] = { "/run/", "/var/run/", "/tmp/", "/dev/shm/",
-		WEIR_RUNDIR "/" };
-	const struct slice path = slice_of(config->memory_state);
-
-	for (size_t i = 0; i < sizeof lost / sizeof lost[0]; i++) {
-		if (slice_has_prefix(path, slice_of(lost[i])))
-			return true;
-	}
-	return path.len == 0;
-}
-
 static void
 check_bucket(const struct build *build, const struct section *section,
 	const struct config_policy *policy)
@@ -73,16 +58,8 @@ static void
 check_policy(const struct build *build, const struct section *section,
 	const struct config_policy *policy)
 {
-	const int64_t hour = 3600 * US_PER_S;
-
 	if (policy->algorithm == POLICY_TOKEN_BUCKET)
 		check_bucket(build, section, policy);
-	if (!build->config->has_redis && policy->rate.window_us > hour &&
-		is_state_lost(build->config))
-		complain(build, SEVERITY_WARNING, section, "policy", &policy->place,
-			"a count over %s%s is lost at a reboot; add [redis], or [memory] state = a "
-			"file on a disk",
-			policy->algorithm == POLICY_CALENDAR ? "a " : "", policy->rate.window);
 }
 
 bool

@@ -161,6 +161,49 @@ names_script(const struct config_pattern *pattern)
 	return slice_is_nocase(end, SLICE(".php")) || slice_is_nocase(end, SLICE(".cgi"));
 }
 
+/* Another pattern of the list takes the path itself, which "/path/" leaves out, with or without a
+ * star. */
+static bool
+has_path_itself(const struct config_pattern *patterns, unsigned count,
+	const struct config_pattern *pattern, const char *path)
+{
+	struct config_pattern itself = *pattern;
+
+	itself.kind = strchr(path, '*') != NULL ? PATTERN_GLOB : PATTERN_BELOW;
+	itself.text = path;
+	for (unsigned i = 0; i < count; i++) {
+		struct config_pattern exact = itself;
+
+		if (patterns[i].kind == PATTERN_EXACT)
+			exact.kind = PATTERN_EXACT;
+		if (config_pattern_covers(&patterns[i], &exact))
+			return true;
+	}
+	return false;
+}
+
+/* nginx's "location /api/" and a shell's star behind it are taken for "/api and all below it". */
+static void
+check_slash(const struct build *build, const struct section *section, const char *key,
+	const struct config_pattern *patterns, unsigned count, unsigned nth)
+{
+	const struct config_pattern *pattern = &patterns[nth];
+	struct slice text = slice_of(pattern->text);
+	char path[256];
+
+	if (pattern->kind != PATTERN_BELOW && pattern->kind != PATTERN_GLOB)
+		return;
+	while (text.len > 0 && text.ptr[text.len - 1] == '*')
+		text.len--;
+	if (text.len < 2 || text.len > sizeof path || text.ptr[text.len - 1] != '/')
+		return;
+	(void)snprintf(path, sizeof path, "%.*s", (int)text.len - 1, text.ptr);
+	if (strspn(path, "*") == strlen(path) || has_path_itself(patterns, count, pattern, path))
+		return;
+	complain(build, SEVERITY_WARNING, section, key, &pattern->place,
+		"does not fit %s itself; write %s, which fits all below it too", path, path);
+}
+
 static void
 check_pattern(const struct build *build, const struct section *section, const char *key,
 	const struct config_pattern *pattern)
@@ -186,30 +229,21 @@ check_patterns(
 		const struct config_pattern *pattern = &route->matches[i];
 
 		check_pattern(build, section, "match", pattern);
+		check_slash(build, section, "match", route->matches, route->match_count, i);
 		if (route->script_count == 0 && names_script(pattern))
 			complain(build, SEVERITY_WARNING, section, "match", &pattern->place,
 				"the script can be reached by other URLs too (rewriting, a front "
 				"controller); script = holds against the script that runs");
 	}
-	for (unsigned i = 0; i < route->script_count; i++)
+	for (unsigned i = 0; i < route->script_count; i++) {
 		check_pattern(build, section, "script", &route->scripts[i]);
-}
-
-static void
-check_store_down_is_heard(const struct build *build, const struct section *section)
-{
-	const struct setting *setting =
-		section == NULL ? NULL : section_own_setting(section, "store_down");
-
-	if (setting != NULL && setting->value[0] != '\0' && !build->config->has_redis)
-		complain(build, SEVERITY_WARNING, section, "store_down", NULL,
-			"has no effect without [redis]");
+		check_slash(build, section, "script", route->scripts, route->script_count, i);
+	}
 }
 
 void
 validate_routes(const struct build *build)
 {
-	check_store_down_is_heard(build, build->unnamed[SECTION_ROUTE]);
 	for (const struct section *section = section_first(build, SECTION_ROUTE); section != NULL;
 		section = section_next(section)) {
 		const struct config_route *route = section->object;
@@ -217,7 +251,6 @@ validate_routes(const struct build *build)
 		check_backend(build, section, route);
 		check_cost(build, section, route);
 		check_store_down(build, section, route);
-		check_store_down_is_heard(build, section);
 		check_patterns(build, section, route);
 	}
 }

@@ -5,6 +5,34 @@
 
 enum { MODE_DEFAULT = 0660, MODE_MAX = 0777 };
 
+static bool
+is_port(struct slice text)
+{
+	uint64_t n;
+
+	return parse_uint(text, UINT16_MAX, &n) == 0;
+}
+
+/* An address without its scheme, as most other programs take it. */
+static int
+check_scheme(struct slice text, struct err *err)
+{
+	const size_t colon = slice_find(text, text.ptr[0] == '[' ? ']' : ':');
+	const struct slice behind = slice_skip(text, colon < text.len ? colon + 1 : colon);
+	const struct slice port =
+		text.ptr[0] == '[' && behind.len > 0 ? slice_skip(behind, 1) : behind;
+
+	if (text.ptr[0] == '/')
+		return err_set(err, "\"%.*s\" is written unix:%.*s", SHOWN(text), SHOWN(text));
+	if (is_port(text))
+		return err_set(
+			err, "\"%.*s\" is written tcp:127.0.0.1:%.*s", SHOWN(text), SHOWN(text));
+	if (colon > 0 && is_port(port) && !slice_is(slice_first(text, colon), SLICE("tcp")) &&
+		!slice_is(slice_first(text, colon), SLICE("tls")))
+		return err_set(err, "\"%.*s\" is written tcp:%.*s", SHOWN(text), SHOWN(text));
+	return 0;
+}
+
 static int
 parse_address(struct slice text, struct address *address, struct err *err)
 {
@@ -14,8 +42,10 @@ parse_address(struct slice text, struct address *address, struct err *err)
 			"second "
 			"line",
 			SHOWN(text));
-	if (address_parse(text, address, err) != 0)
+	if (check_scheme(text, err) != 0 || address_parse(text, address, err) != 0)
 		return -1;
+	if (address->kind == ADDRESS_UNIX)
+		path_tidy(address->host);
 	if (address->kind == ADDRESS_TLS)
 		return err_set(err,
 			"tls: is not supported by this version; write tcp:HOST:PORT or unix:/PATH");

@@ -39,6 +39,8 @@ parse_rest(const struct value *value, struct slice rest, struct config_when *whe
 	pattern->nocase = slice_is(rest, SLICE("nocase")) || pattern_cut_nocase(&rest);
 	if (rest.len == 0 || slice_is(rest, SLICE("nocase")))
 		return 0;
+	if (pattern_check_foreign(rest, err) != 0)
+		return -1;
 	return parse_value_pattern(value, rest, pattern, err);
 }
 

@@ -6,9 +6,48 @@
 #include "values.h"
 
 static bool
+is_blank(char c)
+{
+	return c == ' ' || c == '\t';
+}
+
+/* nginx's ~* and ^~; and a last word that is nocase but for its case. */
+int
+pattern_check_foreign(struct slice text, struct err *err)
+{
+	const struct slice all_but_case = SLICE("nocase");
+
+	if (slice_has_prefix(text, SLICE("~*")))
+		return err_set(err, "without regard to case is written ~ %.*s nocase",
+			SHOWN(slice_trim(slice_skip(text, 2))));
+	if (slice_has_prefix(text, SLICE("^~")))
+		return err_set(err,
+			"a path and all below it is written without ^~; the order of routes "
+			"decides, and not the kind of pattern");
+	if (slice_has_prefix(text, SLICE("!~")) || slice_has_prefix(text, SLICE("!=")))
+		return err_set(err,
+			"there is no \"!\"; let an earlier route take what is not meant, or write "
+			"not in front of a condition");
+	if (text.len <= all_but_case.len)
+		return 0;
+	const size_t before = text.len - all_but_case.len;
+	const struct slice end = slice_skip(text, before);
+
+	if (is_blank(text.ptr[before - 1]) && slice_is_nocase(end, all_but_case))
+		return err_set(err, "\"%.*s\" at the end is written nocase", SHOWN(end));
+	return 0;
+}
+
+static bool
 begins_pattern(struct slice word)
 {
 	return word.len > 0 && strchr("/*=~", word.ptr[0]) != NULL;
+}
+
+static bool
+is_letter(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
 static int
@@ -21,7 +60,7 @@ check_methods(struct slice methods, struct slice whole, struct err *err)
 
 		for (size_t i = 0; i < method.len; i++)
 			is_lower = is_lower || (method.ptr[i] >= 'a' && method.ptr[i] <= 'z');
-		if (!word_is_token(method))
+		if (!word_is_token(method) || !is_letter(method.ptr[0]))
 			return err_set(err,
 				"\"%.*s\" is no list of methods such as GET|POST, nor a pattern: "
 				"one "
@@ -49,8 +88,7 @@ pattern_cut_nocase(struct slice *text)
 		return false;
 	const size_t before = text->len - word.len;
 
-	if (!slice_is(slice_skip(*text, before), word) ||
-		(text->ptr[before - 1] != ' ' && text->ptr[before - 1] != '\t'))
+	if (!slice_is(slice_skip(*text, before), word) || !is_blank(text->ptr[before - 1]))
 		return false;
 	*text = slice_trim(slice_first(*text, before));
 	return true;
@@ -68,7 +106,7 @@ check_bytes(struct slice text, struct err *err)
 	for (size_t i = 0; i < text.len; i++) {
 		const char c = text.ptr[i];
 
-		if (c == ' ' || c == '\t')
+		if (is_blank(c))
 			return err_set(err,
 				"\"%.*s\" has a blank; a second pattern is a second line, and a "
 				"blank "
@@ -156,6 +194,8 @@ value_pattern(const struct value *value, void *field, struct err *err)
 	*pattern = (struct config_pattern){ .place = value->place };
 	pattern->nocase = pattern_cut_nocase(&text);
 	rest = text;
+	if (pattern_check_foreign(text, err) != 0)
+		return -1;
 	if (!begins_pattern(text)) {
 		(void)word_next(&rest, &methods);
 		if (check_methods(methods, rest, err) != 0)
@@ -170,6 +210,8 @@ value_pattern(const struct value *value, void *field, struct err *err)
 		if (pattern->methods == NULL)
 			return -1;
 		text = rest;
+		if (pattern_check_foreign(text, err) != 0)
+			return -1;
 	}
 	if (parse_kind(&text, pattern, err) != 0)
 		return -1;

@@ -8,92 +8,6 @@
 #define LEASE_DEFAULT (600 * US_PER_S)
 #define LEASE_MAX (30 * US_PER_DAY)
 
-/* How people write windows elsewhere. */
-static const struct {
-	const char *written, *right;
-} window_words[] = {
-	{ "sec", "s" },
-	{ "second", "s" },
-	{ "min", "m" },
-	{ "minute", "m" },
-	{ "hour", "h" },
-	{ "days", "d" },
-	{ "week", "7d" },
-	{ "weeks", "7d" },
-	{ "months", "30d" },
-	{ "year", "365d" },
-};
-
-static const struct {
-	const char *window;
-	enum calendar_period period;
-	unsigned days;
-	const char *even; /* the bucket that is meant if it is not the calendar */
-} periods[] = {
-	{ "day", CALENDAR_DAY, 1, "1d" },
-	{ "month", CALENDAR_MONTH, 31, "30d" },
-};
-
-enum { PERIODS = sizeof periods / sizeof periods[0] };
-
-/* The index of the period; PERIODS if the window is none. */
-static size_t
-period_of(struct slice window)
-{
-	size_t i = 0;
-
-	while (i < PERIODS && !slice_is(window, slice_of(periods[i].window)))
-		i++;
-	return i;
-}
-
-static int
-parse_plain_rate(struct slice text, struct rate *rate, struct err *err)
-{
-	const size_t slash = slice_find(text, '/');
-	const struct slice count = slice_first(text, slash);
-	const struct slice window = slice_skip(text, slash < text.len ? slash + 1 : slash);
-	const size_t period = period_of(window);
-
-	for (size_t i = 0; i < sizeof window_words / sizeof window_words[0]; i++) {
-		if (slice_is(window, slice_of(window_words[i].written)))
-			return err_set(err, "the window \"%.*s\" is written %.*s/%s", SHOWN(window),
-				SHOWN(count), window_words[i].right);
-	}
-	if (period < PERIODS)
-		return err_set(err,
-			"\"/%.*s\" is a window of the calendar: write %.*s/%.*s calendar for a "
-			"quota that begins anew with each %.*s, or %.*s/%s for one without a date",
-			SHOWN(window), SHOWN(count), SHOWN(window), SHOWN(window), SHOWN(count),
-			periods[period].even);
-	return parse_rate(text, rate, err);
-}
-
-static int
-parse_calendar_rate(struct slice text, struct config_policy *policy, struct err *err)
-{
-	const size_t slash = slice_find(text, '/');
-	const struct slice count = slice_first(text, slash);
-	const size_t period = period_of(slice_skip(text, slash < text.len ? slash + 1 : slash));
-	char plain[32];
-
-	if (period == PERIODS)
-		return err_set(err,
-			"calendar goes with /day or /month, such as %.*s/day calendar; \"%.*s\" "
-			"is neither",
-			SHOWN(count), SHOWN(text));
-	/* The count is read as that of any rate. */
-	(void)snprintf(
-		plain, sizeof plain, "%.*s/1d", (int)(count.len < 24 ? count.len : 24), count.ptr);
-	if (parse_rate(slice_of(plain), &policy->rate, err) != 0)
-		return -1;
-	policy->period = periods[period].period;
-	policy->rate.window_us = periods[period].days * US_PER_DAY;
-	(void)snprintf(
-		policy->rate.window, sizeof policy->rate.window, "%s", periods[period].window);
-	return 0;
-}
-
 static int
 parse_count(struct slice text, uint64_t max, const char *what, uint64_t *out, struct err *err)
 {
@@ -229,9 +143,9 @@ parse_amount(struct slice text, struct config_policy *policy, struct err *err)
 	switch (policy->algorithm) {
 	case POLICY_TOKEN_BUCKET:
 	case POLICY_SLIDING_WINDOW:
-		return parse_plain_rate(text, &policy->rate, err);
+		return rate_parse(text, &policy->rate, err);
 	case POLICY_SLIDING_LOG:
-		if (parse_plain_rate(text, &policy->rate, err) != 0)
+		if (rate_parse(text, &policy->rate, err) != 0)
 			return -1;
 		if (policy->rate.count > POLICY_LOG_MAX)
 			return err_set(err,
@@ -240,7 +154,7 @@ parse_amount(struct slice text, struct config_policy *policy, struct err *err)
 				POLICY_LOG_MAX);
 		return 0;
 	case POLICY_CALENDAR:
-		return parse_calendar_rate(text, policy, err);
+		return rate_parse_calendar(text, policy, err);
 	case POLICY_CONCURRENT:
 		(void)snprintf(policy->rate.window, sizeof policy->rate.window, "concurrent");
 		return parse_count(text, POLICY_CONCURRENT_MAX, "the number of requests at a time",
@@ -260,6 +174,8 @@ value_policy(const struct value *value, void *field, struct err *err)
 		return err_set(err, "a second policy is a second line, without a comma");
 	*policy = (struct config_policy){ .place = value->place };
 	memcpy(trailers, policy_trailers, sizeof trailers);
+	if (rate_check_foreign(rest, err) != 0)
+		return -1;
 	(void)word_next(&rest, &amount);
 	if (slice_is(amount, SLICE("concurrent"))) {
 		policy->algorithm = POLICY_CONCURRENT;
@@ -295,9 +211,10 @@ value_local_cap(const struct value *value, void *field, struct err *err)
 	if (policy == NULL)
 		return -1;
 	*policy = (struct config_policy){ .place = value->place, .name = "local_cap", .shards = 1 };
+	if (rate_check_foreign(rest, err) != 0)
+		return -1;
 	(void)word_next(&rest, &rate);
-	if (trailers_parse(rest, trailers, err) != 0 ||
-		parse_plain_rate(rate, &policy->rate, err) != 0)
+	if (trailers_parse(rest, trailers, err) != 0 || rate_parse(rate, &policy->rate, err) != 0)
 		return -1;
 	policy->burst = policy->rate.count;
 	if (trailers[0].is_given &&

@@ -98,6 +98,33 @@ variable_of(const struct value *value, struct slice header, struct err *err)
 	return out;
 }
 
+/* The name as a client sends it: X-API-Key, also of HTTP_X_API_KEY and of X_API_Key. */
+static void
+check_header(const struct value *value, struct slice name)
+{
+	const struct slice prefix = SLICE("HTTP_");
+	const bool is_variable_name =
+		name.len > prefix.len && slice_is_nocase(slice_first(name, prefix.len), prefix);
+	char right[NAME_MAX_LEN + 1];
+
+	if (value->setting == NULL || slice_find(name, '_') == name.len)
+		return;
+	const struct slice plain = is_variable_name ? slice_skip(name, prefix.len) : name;
+
+	for (size_t i = 0; i < plain.len; i++)
+		right[i] = plain.ptr[i] == '_' ? '-' : plain.ptr[i];
+	if (is_variable_name)
+		value_complain(value, SEVERITY_WARNING, value->place,
+			"%.*s is the variable of a header, and no client sends a header of that "
+			"name; write header %.*s",
+			SHOWN(name), (int)plain.len, right);
+	else
+		value_complain(value, SEVERITY_WARNING, value->place,
+			"header %.*s: web servers drop a header whose name has an underscore, or "
+			"take it for the one with -; write header %.*s",
+			SHOWN(name), (int)plain.len, right);
+}
+
 int
 source_parse(const struct value *value, struct slice *rest, const struct word *words,
 	struct config_identity_part *part, struct err *err)
@@ -119,6 +146,8 @@ source_parse(const struct value *value, struct slice *rest, const struct word *w
 	part->name = value_copy(value, name, err);
 	if (part->name == NULL)
 		return -1;
+	if (part->source == IDENTITY_HEADER)
+		check_header(value, name);
 	if (part->source == IDENTITY_ENV)
 		part->param = part->name;
 	else if (part->source == IDENTITY_HEADER)

@@ -1,4 +1,5 @@
 /* What the value parsers share: words, the words that follow a value, copies. */
+#include "foreign.h"
 #include "nearest.h"
 #include "reader.h"
 #include "values.h"
@@ -46,6 +47,9 @@ word_find(const struct word *words, struct slice text, struct err *err)
 			len += (size_t)snprintf(list + len, sizeof list - len, "%s%s",
 				len == 0 ? "" : ", ", word->text);
 	}
+	const char *known = foreign_word(words, text);
+
+	nearest.best = known != NULL ? known : nearest.best;
 	(void)err_set(
 		err, "\"%.*s\" is none of %s%s", SHOWN(text), list, nearest_hint(&nearest, hint));
 	return -2;
@@ -105,9 +109,31 @@ word_is_token(struct slice text)
 	return text.len > 0;
 }
 
+/* burst=20, burst:20 */
+static int
+err_joined(const struct trailer *trailer, struct slice name, struct err *err)
+{
+	const struct slice argument = slice_skip(name, strlen(trailer->name) + 1);
+
+	if (argument.len == 0)
+		return err_set(err, "\"%.*s\" is written %s", SHOWN(name), trailer->name);
+	return err_set(
+		err, "\"%.*s\" is written %s %.*s", SHOWN(name), trailer->name, SHOWN(argument));
+}
+
+/* Words of nginx's limit_req. */
+static bool
+is_delay(struct slice name)
+{
+	return slice_is(name, SLICE("nodelay")) || slice_is(name, SLICE("delay")) ||
+		slice_has_prefix(name, SLICE("delay="));
+}
+
 static struct trailer *
 trailer_find(struct trailer *trailers, struct slice name, struct err *err)
 {
+	const size_t equal = slice_find(name, '='), colon = slice_find(name, ':');
+	const struct slice joined = slice_first(name, equal < colon ? equal : colon);
 	struct nearest nearest;
 	char hint[NEAREST_HINT_SIZE];
 
@@ -115,7 +141,17 @@ trailer_find(struct trailer *trailers, struct slice name, struct err *err)
 	for (struct trailer *trailer = trailers; trailer->name != NULL; trailer++) {
 		if (slice_is(name, slice_of(trailer->name)))
 			return trailer;
+		if (joined.len < name.len && slice_is_nocase(joined, slice_of(trailer->name))) {
+			(void)err_joined(trailer, name, err);
+			return NULL;
+		}
 		nearest_offer(&nearest, trailer->name);
+	}
+	if (is_delay(name)) {
+		(void)err_set(err,
+			"\"%.*s\": weir never delays, it admits or rejects; leave it out",
+			SHOWN(name));
+		return NULL;
 	}
 	(void)err_set(err, "\"%.*s\" is no word that can follow here%s", SHOWN(name),
 		nearest_hint(&nearest, hint));

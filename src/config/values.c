@@ -75,6 +75,9 @@ value_duration(const struct value *value, void *field, struct err *err)
 		return err_set(err, "\"%.*s\" is no duration from %s to %s", SHOWN(value->text),
 			duration_text((int64_t)option->min, min),
 			duration_text((int64_t)option->max, max));
+	if (option->usual_max > 0 && (uint64_t)us > option->usual_max)
+		value_complain(value, SEVERITY_WARNING, value->place, "\"%.*s\" is long: %s",
+			SHOWN(value->text), option->unusual);
 	*(int64_t *)field = us;
 	return 0;
 }
@@ -93,6 +96,23 @@ value_word(const struct value *value, void *field, struct err *err)
 		return -1;
 	memcpy(field, &number, sizeof number);
 	return 0;
+}
+
+void
+path_tidy(char *path)
+{
+	const char *from = path;
+	char *to = path;
+
+	while (*from != '\0') {
+		if (from[0] == '/' && from[1] == '/')
+			from++;
+		else if (from[0] == '/' && from[1] == '.' && from[2] == '/')
+			from += 2;
+		else
+			*to++ = *from++;
+	}
+	*to = '\0';
 }
 
 static int
@@ -114,12 +134,24 @@ copy_to(const struct value *value, struct slice text, void *field, struct err *e
 	return 0;
 }
 
+static int
+copy_path(const struct value *value, struct slice path, void *field, struct err *err)
+{
+	if (check_path(path, err) != 0)
+		return -1;
+	char *copy = value_copy(value, path, err);
+
+	if (copy == NULL)
+		return -1;
+	path_tidy(copy);
+	*(const char **)field = copy;
+	return 0;
+}
+
 int
 value_path(const struct value *value, void *field, struct err *err)
 {
-	if (check_path(value->text, err) != 0)
-		return -1;
-	return copy_to(value, value->text, field, err);
+	return copy_path(value, value->text, field, err);
 }
 
 int
@@ -161,10 +193,8 @@ value_log(const struct value *value, void *field, struct err *err)
 			SHOWN(value->text));
 	const struct slice path = slice_skip(value->text, scheme.len);
 
-	if (check_path(path, err) != 0)
-		return -1;
 	config->log_to = LOG_TO_FILE;
-	return copy_to(value, path, &config->log_file, err);
+	return copy_path(value, path, &config->log_file, err);
 }
 
 static bool

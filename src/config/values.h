@@ -64,10 +64,17 @@ value_grow(const struct value *value, void *items, unsigned count, size_t size, 
 void value_complain(const struct value *value, enum severity severity, struct place place,
 	const char *format, ...) WEIR_PRINTF(4, 5);
 
+/* Takes what names nothing out of an absolute path: "//" and "/./". (values.c) */
+void path_tidy(char *path);
+
 bool word_is_token(struct slice text); /* RFC 9110 section 5.6.2 */
 
 /* Takes a last word `nocase` off. (value_pattern.c) */
 bool pattern_cut_nocase(struct slice *text);
+
+/* Refuses what nginx writes in front of a pattern, and another spelling of `nocase` behind it.
+ * (value_pattern.c) */
+int pattern_check_foreign(struct slice text, struct err *err) WEIR_MUST_CHECK;
 
 /* ---- where a value is found (value_source.c) ---- */
 
@@ -94,6 +101,20 @@ bool identity_is(const struct config_identity *a, const struct config_identity *
 
 /* Every request has it. */
 bool identity_is_always_present(const struct config_identity *identity);
+
+/* ---- rates (value_rate.c) ---- */
+
+/* Refuses a rate at the beginning of the text in words of other programs, such as 3r/m or 3 / 1m,
+ * and says how it is written here. */
+int rate_check_foreign(struct slice text, struct err *err) WEIR_MUST_CHECK;
+
+int rate_parse(struct slice text, struct rate *rate, struct err *err) WEIR_MUST_CHECK;
+
+/* COUNT/day or COUNT/month, into the rate and the period. */
+int rate_parse_calendar(
+	struct slice text, struct config_policy *policy, struct err *err) WEIR_MUST_CHECK;
+
+/* ---- words behind a value ---- */
 
 /* A word that follows a value, as in `mode 0660 group www-data`. */
 struct trailer {

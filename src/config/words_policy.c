@@ -7,15 +7,16 @@
 
 enum { WORDS_SIZE = 64 };
 
-/* "a second", "an hour", "every 10 s"; and of any stretch of time: "any second", "any 60 min". */
+/* "a second", "an hour", "every 10 s"; of any stretch of time: "any second", "any 60 min"; and of
+ * the first: "second", "10 s". */
 static const struct {
 	int64_t us;
-	const char *per, *any;
+	const char *per, *any, *first;
 } windows[] = {
-	{ US_PER_S, "a second", "any second" },
-	{ 60 * US_PER_S, "a minute", "any 60 s" },
-	{ 3600 * US_PER_S, "an hour", "any 60 min" },
-	{ US_PER_DAY, "a day", "any 24 h" },
+	{ US_PER_S, "a second", "any second", "second" },
+	{ 60 * US_PER_S, "a minute", "any 60 s", "minute" },
+	{ 3600 * US_PER_S, "an hour", "any 60 min", "hour" },
+	{ US_PER_DAY, "a day", "any 24 h", "day" },
 };
 
 static const char *
@@ -44,6 +45,19 @@ any_window(int64_t window_us, char out[WORDS_SIZE])
 	return out;
 }
 
+static const char *
+first_window(int64_t window_us, char out[WORDS_SIZE])
+{
+	char duration[DURATION_TEXT_SIZE];
+
+	for (size_t i = 0; i < sizeof windows / sizeof windows[0]; i++) {
+		if (windows[i].us == window_us)
+			return windows[i].first;
+	}
+	(void)snprintf(out, WORDS_SIZE, "%s", duration_text(window_us, duration));
+	return out;
+}
+
 /* What rounding the interval up takes away, if it is a hundredth of a percent or more. */
 static void
 print_effective(const struct config_policy *policy, int64_t interval, FILE *out)
@@ -56,12 +70,27 @@ print_effective(const struct config_policy *policy, int64_t interval, FILE *out)
 			out, " (in effect %.2f a second)", (double)US_PER_S / (double)interval);
 }
 
+/* "5/1m" admits ten in the first minute, which surprises whoever meant five. */
+static void
+print_most(const struct config_policy *policy, int64_t interval, FILE *out)
+{
+	const int64_t window = policy->rate.window_us;
+	const unsigned long long burst = policy->burst;
+	char words[WORDS_SIZE];
+
+	(void)fprintf(out, "; at most %llu in the first %s",
+		burst + (unsigned long long)(window / interval), first_window(window, words));
+	if (window < US_PER_DAY)
+		(void)fprintf(
+			out, ", %llu a day", burst + (unsigned long long)(US_PER_DAY / interval));
+}
+
 static void
 print_bucket(const struct config_policy *policy, FILE *out)
 {
 	const int64_t interval = config_policy_interval_us(policy), window = policy->rate.window_us;
 	const unsigned long long burst = policy->burst, count = policy->rate.count;
-	char words[WORDS_SIZE], duration[DURATION_TEXT_SIZE];
+	char words[WORDS_SIZE];
 
 	(void)fprintf(out, "%llu at once, then ", burst);
 	if (interval < US_PER_S)
@@ -69,14 +98,7 @@ print_bucket(const struct config_policy *policy, FILE *out)
 	else
 		(void)fprintf(out, "one %s", per_window(interval, words));
 	print_effective(policy, interval, out);
-	if (window == US_PER_DAY)
-		(void)fprintf(out, "; at most %llu in the first day", burst + count);
-	else if (window > US_PER_DAY)
-		(void)fprintf(out, "; at most %llu in the first %s", burst + count,
-			duration_text(window, duration));
-	else if (interval < US_PER_S)
-		(void)fprintf(out, "; at most %llu a day",
-			burst + (unsigned long long)(US_PER_DAY / interval));
+	print_most(policy, interval, out);
 	if (policy->shards > 1)
 		(void)fprintf(out, "; in %u shards of %llu at once", policy->shards,
 			(unsigned long long)config_policy_holds(policy));

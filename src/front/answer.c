@@ -64,7 +64,7 @@ front_want_body(struct front_request *request)
 	}
 	if (request->body_ended)
 		return;
-	if (conn->held.len > 0)
+	if (conn->holding)
 		loop_defer(conn->front->loop, &conn->take_held);
 	else
 		stream_resume(conn->stream);
@@ -167,18 +167,43 @@ front_answer(struct front_request *request, struct slice head, struct slice body
 	front_end(request, 0);
 }
 
-void
-conn_refuse(struct front_conn *conn, unsigned status, const char *reason, const char *why)
-{
-	char head[256];
+static const struct {
+	unsigned status;
+	const char *reason, *detail, *field;
+} refusals[FRONT_REFUSALS] = {
+	[REFUSAL_BAD_HEAD] = { 400, "Bad Request",
+		"The web server sent a request that cannot be read.", "" },
+	[REFUSAL_SHORT_BODY] = { 400, "Bad Request",
+		"The request's body ended before its Content-Length.", "" },
+	[REFUSAL_BODY_TIMEOUT] = { 408, "Request Timeout", "The request's body stopped coming.",
+		"" },
+	[REFUSAL_NO_LENGTH] = { 411, "Length Required",
+		"A body is taken only with its Content-Length: the application would not read it.",
+		"" },
+	[REFUSAL_LARGE_HEAD] = { 431, "Request Header Fields Too Large",
+		"The request's parameters are too large or too many.", "" },
+	[REFUSAL_SHORTAGE] = { 503, "Service Unavailable",
+		"The service is busy. Try again shortly.", "Retry-After: 1\r\n" },
+};
 
-	log_debug("A request was refused because of its head.", LOG_INT("status", status),
-		LOG_TEXT("reason", why));
+void
+conn_refuse(struct front_conn *conn, enum front_refusal refusal, const char *why)
+{
+	const char *reason = refusals[refusal].reason, *detail = refusals[refusal].detail;
+	char head[512];
+
+	log_debug("A request was refused because of what was sent of it.",
+		LOG_INT("status", refusals[refusal].status), LOG_TEXT("reason", why));
+	if (conn->request.has_answered) {
+		front_cut(&conn->request);
+		return;
+	}
 	const int n = snprintf(head, sizeof head,
 		"Status: %u %s\r\nContent-Type: text/plain; charset=utf-8\r\nCache-Control: "
-		"no-store\r\n"
+		"no-store\r\n%s"
 		"Content-Length: %zu\r\n\r\n%s\n",
-		status, reason, strlen(reason) + 1, reason);
+		refusals[refusal].status, reason, refusals[refusal].field, strlen(detail) + 1,
+		detail);
 
 	conn->request.keep = false;
 	front_send(&conn->request, slice_make(head, (size_t)n));

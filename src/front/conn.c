@@ -9,19 +9,14 @@
  */
 #include "conn.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 enum {
-	HELD_MAX = 256 * 1024, /* more than one read, and what was left of the one before */
+	HELD_MAX = 256 * 1024, /* nothing is read while something is held: one read at the most */
 	MANAGE_MAX = 4096,
-	LINGER_IDLE_US = 5 * 1000000,
-	LINGER_ALL_US = 60 * 1000000,
 };
-
-/* A refused upload is read on for so long that the web server has read the answer: it may send all
- * of it first. */
-static const uint64_t discard_max = UINT64_C(4) << 30;
 
 static void on_input(void *context, struct slice data);
 static void on_eof(void *context);
@@ -64,26 +59,28 @@ take_held(void *context)
 	struct buf held = conn->held;
 
 	buf_init(&conn->held, HELD_MAX);
-	if (held.len > 0 && !conn_take(conn, buf_slice(&held))) {
-		buf_release(&held);
-		return;
-	}
+	conn->holding = false;
+	const bool going = conn_take(conn, buf_slice(&held));
+
 	buf_release(&held);
-	if (conn->held.len == 0 &&
+	if (!going)
+		return;
+	if (!conn->holding &&
 		(conn->state != CONN_BUSY || conn->request.body_ended || conn->request.body_wanted))
 		stream_resume(conn->stream);
 	if (conn->state == CONN_BUSY)
 		conn_set_body_deadline(conn);
 }
 
-int
+void
 conn_open(struct front *front, int fd, void *listener)
 {
 	struct front_conn *conn = calloc(1, sizeof *conn);
 
 	if (conn == NULL) {
+		front_note_shortage(front, "no memory for a connection");
 		(void)close(fd);
-		return -1;
+		return;
 	}
 	conn->front = front;
 	conn->listener = listener;
@@ -95,16 +92,19 @@ conn_open(struct front *front, int fd, void *listener)
 	request_init(conn);
 	conn->stream = stream_new(front->loop, fd, &stream_handler, conn);
 	if (conn->stream == NULL) {
+		front_note_shortage(front, "no memory for a connection");
 		free(conn);
-		return -1;
+		return;
 	}
 	front_move(conn, &front->active);
 	counter_add(COUNT_CONNECTIONS, 1);
 	stream_watch_close(conn->stream);
-	stream_set_deadline(
-		conn->stream, loop_now_us(front->loop) + front->settings.head_timeout_us);
+	stream_set_send_timeout(conn->stream, front->settings.send_timeout_us);
+	stream_set_deadline(conn->stream,
+		loop_now_us(front->loop) +
+			(front->stopping ? front->settings.stop_grace_us
+					 : front->settings.head_timeout_us));
 	stream_resume(conn->stream);
-	return 0;
 }
 
 void
@@ -124,7 +124,7 @@ void
 conn_set_body_deadline(struct front_conn *conn)
 {
 	const struct front_request *request = &conn->request;
-	const bool waiting = request->body_wanted && !request->body_ended && conn->held.len == 0;
+	const bool waiting = request->body_wanted && !request->body_ended && !conn->holding;
 
 	stream_set_deadline(conn->stream,
 		waiting ? loop_now_us(conn->front->loop) + conn->front->settings.body_timeout_us
@@ -143,23 +143,9 @@ conn_tell_body_end(struct front_conn *conn)
 		conn->front->handler->body_end(request);
 		return;
 	}
+	counter_add(conn->front->faults[FAULT_SHORT_BODY], 1);
 	conn_lose_request(conn, FRONT_GONE_PEER);
-	front_end(request, 1);
-}
-
-static void
-go_linger(struct front_conn *conn)
-{
-	const int64_t now = loop_now_us(conn->front->loop);
-
-	front_move(conn, &conn->front->active);
-	request_release(conn);
-	conn->discarded = 0;
-	conn->discard_until_us = now + LINGER_ALL_US;
-	buf_release(&conn->held);
-	stream_finish(conn->stream);
-	stream_set_deadline(conn->stream, now + LINGER_IDLE_US);
-	stream_resume(conn->stream);
+	conn_refuse(conn, REFUSAL_SHORT_BODY, "the body ended before its CONTENT_LENGTH");
 }
 
 static void
@@ -169,7 +155,7 @@ go_idle(struct front_conn *conn)
 	conn->pipelined = false;
 	stream_set_deadline(conn->stream, 0);
 	front_move(conn, &conn->front->idle);
-	if (conn->held.len > 0 || stream_is_paused(conn->stream))
+	if (stream_is_paused(conn->stream))
 		loop_defer(conn->front->loop, &conn->take_held);
 }
 
@@ -177,7 +163,6 @@ void
 conn_go(struct front_conn *conn, enum conn_state state)
 {
 	struct front *front = conn->front;
-	const int64_t now = loop_now_us(front->loop);
 
 	/* Nothing new is begun on a connection when we stop, or when the web server will send no
 	 * more. */
@@ -190,35 +175,21 @@ conn_go(struct front_conn *conn, enum conn_state state)
 		break;
 	case CONN_HEAD:
 		front_move(conn, &front->active);
-		stream_set_deadline(conn->stream, now + front->settings.head_timeout_us);
+		stream_set_deadline(
+			conn->stream, loop_now_us(front->loop) + front->settings.head_timeout_us);
 		break;
 	case CONN_BUSY:
 		stream_set_deadline(conn->stream, 0);
 		break;
 	case CONN_SKIP:
-		conn->discarded = 0;
-		conn->discard_until_us = now + LINGER_ALL_US;
-		stream_set_deadline(conn->stream, now + LINGER_IDLE_US);
-		stream_resume(conn->stream);
-		if (conn->held.len > 0)
-			loop_defer(front->loop, &conn->take_held);
+		linger_skip(conn);
 		break;
 	case CONN_LINGER:
-		go_linger(conn);
+		front_move(conn, &front->active);
+		request_release(conn);
+		linger_begin(conn);
 		break;
 	}
-}
-
-bool
-conn_discard(struct front_conn *conn, size_t len)
-{
-	const int64_t now = loop_now_us(conn->front->loop);
-	const int64_t idle = now + LINGER_IDLE_US;
-
-	conn->discarded += len;
-	stream_set_deadline(
-		conn->stream, idle < conn->discard_until_us ? idle : conn->discard_until_us);
-	return conn->discarded <= discard_max && now < conn->discard_until_us;
 }
 
 void
@@ -239,12 +210,12 @@ on_input(void *context, struct slice data)
 
 	if (conn->state != CONN_LINGER)
 		(void)conn_take(conn, data);
-	else if (!conn_discard(conn, data.len))
+	else if (!linger_discard(conn, data.len))
 		conn_close(conn);
 }
 
 /* The web server has ended: as a rule it has given up, but who only shuts its side still waits for
- * the answer. */
+ * the answer, and for what is left of the one before. */
 static void
 on_eof(void *context)
 {
@@ -254,11 +225,11 @@ on_eof(void *context)
 	if (conn->state == CONN_BUSY && conn->request.body_ended &&
 		!stream_peer_is_gone(conn->stream))
 		return;
-	if (conn->state == CONN_LINGER && !stream_is_finished(conn->stream) &&
-		!stream_peer_is_gone(conn->stream))
-		return;
 	conn_lose_request(conn, FRONT_GONE_PEER);
-	conn_close(conn);
+	if (stream_queued(conn->stream) == 0 || stream_peer_is_gone(conn->stream))
+		conn_close(conn);
+	else if (conn->state != CONN_LINGER)
+		conn_go(conn, CONN_LINGER);
 }
 
 static void
@@ -268,15 +239,28 @@ on_drained(void *context)
 
 	if (conn->state == CONN_BUSY && conn->request.owner != NULL)
 		conn->front->handler->drained(&conn->request);
+	if (conn->holding)
+		loop_defer(conn->front->loop, &conn->take_held);
 }
 
 static void
 on_finished(void *context)
 {
-	struct front_conn *conn = context;
+	linger_on_finished(context);
+}
 
-	if (conn->peer_ended)
-		conn_close(conn);
+/* The web server has taken nothing of an answer for the send timeout. */
+static void
+note_cut(struct front_conn *conn)
+{
+	struct front *front = conn->front;
+	uint64_t held;
+
+	counter_add(COUNT_SEND_TIMEOUTS, 1);
+	if (log_throttle_pass(&front->send_log, loop_now_us(front->loop), &held))
+		log_warn("An answer was cut because the web server did not read on.",
+			LOG_INT("bytes_left", (int64_t)stream_queued(conn->stream)),
+			LOG_KEPT_BACK(held));
 }
 
 static void
@@ -284,7 +268,10 @@ on_failed(void *context, int error)
 {
 	struct front_conn *conn = context;
 
-	(void)error;
+	if (error == ETIMEDOUT && stream_queued(conn->stream) > 0)
+		note_cut(conn);
+	else if (error == ENOMEM || error == ENOBUFS)
+		front_note_shortage(conn->front, "no memory for output");
 	conn_lose_request(conn, FRONT_GONE_PEER);
 	conn_close(conn);
 }
@@ -296,6 +283,13 @@ on_expired(void *context)
 
 	switch (conn->state) {
 	case CONN_IDLE:
+		if (conn->front->stopping) {
+			linger_dismiss(conn);
+			break;
+		}
+		counter_add(COUNT_HEAD_TIMEOUTS, 1);
+		conn_close(conn);
+		break;
 	case CONN_HEAD:
 		counter_add(COUNT_HEAD_TIMEOUTS, 1);
 		conn_close(conn);
@@ -303,18 +297,11 @@ on_expired(void *context)
 	case CONN_BUSY:
 		counter_add(COUNT_BODY_TIMEOUTS, 1);
 		conn_lose_request(conn, FRONT_GONE_BODY_TIMEOUT);
-		if (conn->request.has_answered)
-			conn_close(conn);
-		else
-			conn_refuse(
-				conn, 408, "Request Timeout", "the request's body stopped coming");
+		conn_refuse(conn, REFUSAL_BODY_TIMEOUT, "the request's body stopped coming");
 		break;
 	case CONN_SKIP:
 		/* The rest of the body is not sent, or for ever. */
-		if (loop_now_us(conn->front->loop) < conn->discard_until_us)
-			conn_go(conn, CONN_IDLE);
-		else
-			conn_go(conn, CONN_LINGER);
+		conn_go(conn, linger_is_over(conn) ? CONN_LINGER : CONN_IDLE);
 		break;
 	case CONN_LINGER:
 		conn_close(conn);

@@ -6,7 +6,7 @@
  *
  *     IDLE    kept, the body read to its end
  *     SKIP    kept, the rest of the body is read on; then IDLE, at the next BEGIN at the latest
- *     LINGER  all others: our side shut, theirs read to its end
+ *     LINGER  all others: what is queued leaves, our side is shut, theirs read to its end
  *
  * conn_go is the one function that changes the state.
  */
@@ -17,6 +17,7 @@
 #include "weir/counter.h"
 #include "weir/fcgi.h"
 #include "weir/front.h"
+#include "weir/log.h"
 #include "weir/stream.h"
 
 enum conn_state { CONN_IDLE, CONN_HEAD, CONN_BUSY, CONN_SKIP, CONN_LINGER };
@@ -42,6 +43,8 @@ enum front_fault {
 	FAULT_LENGTH, /* a record of a length that its type cannot have */
 	FAULT_BAD_PARAMS,
 	FAULT_HEAD_TOO_LARGE,
+	FAULT_NO_LENGTH, /* a body without CONTENT_LENGTH */
+	FAULT_SHORT_BODY, /* a body that ended before its CONTENT_LENGTH */
 	FRONT_FAULTS
 };
 
@@ -63,13 +66,14 @@ struct front_conn {
 	unsigned begin_len;
 	struct buf manage; /* the content of a management record */
 	struct buf held; /* input that cannot be taken yet: a body that nobody wants, a pipelined
-			    request */
+			    request, what is answered by us while answers are not read */
+	bool holding; /* and the stream is paused; `held` may be empty */
 	struct deferred take_held;
 	bool pipelined; /* the reader stands in the BEGIN_REQUEST that follows the current request
 			 */
 	bool peer_ended;
 	uint64_t discarded; /* bytes, in SKIP and LINGER */
-	int64_t discard_until_us;
+	int64_t discard_until_us; /* 0: not before all that is queued has left */
 };
 
 struct front {
@@ -81,7 +85,9 @@ struct front {
 	struct front_listener *listeners;
 	struct conn_list idle, active;
 	counter_cell faults[FRONT_FAULTS];
+	struct log_throttle send_log, shortage_log, length_log;
 	bool stopping, accepting;
+	enum front_rest rest; /* when stopping */
 	struct deferred empty;
 };
 
@@ -96,18 +102,18 @@ conn_of(const struct front_request *request)
 /* Takes it out of the list that it is in and appends it to `list`, or to none if that is NULL. */
 void front_move(struct front_conn *conn, struct conn_list *list);
 
+/* Memory or descriptors are out, which is not the peer's doing: counted and logged. */
+void front_note_shortage(struct front *front, const char *what);
+
 /* ---- conn.c ---- */
 
-/* Takes the descriptor, also when it fails. */
-int conn_open(struct front *front, int fd, void *listener) WEIR_MUST_CHECK;
+/* Takes the descriptor, and closes it if memory is out. */
+void conn_open(struct front *front, int fd, void *listener);
 
 /* Closes and frees. The request's owner must have been told. */
 void conn_close(struct front_conn *conn);
 
 void conn_go(struct front_conn *conn, enum conn_state state);
-
-/* In SKIP and LINGER: `len` bytes were read and forgotten. False: it is enough. */
-bool conn_discard(struct front_conn *conn, size_t len);
 
 /* The request's owner is told that nobody waits for it any more. */
 void conn_lose_request(struct front_conn *conn, enum front_gone why);
@@ -118,6 +124,24 @@ void conn_tell_body_end(struct front_conn *conn);
 /* The body's deadline, set anew or taken away as the request stands. */
 void conn_set_body_deadline(struct front_conn *conn);
 
+/* ---- linger.c: what nobody wants any more ---- */
+
+/* SKIP and LINGER are entered. */
+void linger_skip(struct front_conn *conn);
+void linger_begin(struct front_conn *conn);
+
+/* All that was queued has left, and our side is shut. */
+void linger_on_finished(struct front_conn *conn);
+
+/* `len` bytes were read and forgotten. False: it is enough. */
+bool linger_discard(struct front_conn *conn, size_t len);
+
+/* Whether what comes is discarded for too long. */
+bool linger_is_over(const struct front_conn *conn);
+
+/* An idle connection goes, but not before its last answer has left. */
+void linger_dismiss(struct front_conn *conn);
+
 /* ---- records.c: what the web server sends ---- */
 
 /* Takes input as far as the state allows and holds the rest. False: the connection has been closed.
@@ -126,17 +150,31 @@ bool conn_take(struct front_conn *conn, struct slice input);
 
 /* ---- answer.c ---- */
 
-/* Answers in band that the head cannot be served, and lingers. */
-void conn_refuse(struct front_conn *conn, unsigned status, const char *reason, const char *why);
+/* What the front refuses by itself. */
+enum front_refusal {
+	REFUSAL_BAD_HEAD, /* 400 */
+	REFUSAL_SHORT_BODY, /* 400 */
+	REFUSAL_BODY_TIMEOUT, /* 408 */
+	REFUSAL_NO_LENGTH, /* 411 */
+	REFUSAL_LARGE_HEAD, /* 431 */
+	REFUSAL_SHORTAGE, /* 503 */
+	FRONT_REFUSALS
+};
 
-/* ---- head.c: libfcgi ---- */
+/* Answers in band that the request cannot be served, and lingers. If an answer has begun it is cut
+ * instead. */
+void conn_refuse(struct front_conn *conn, enum front_refusal refusal, const char *why);
+
+/* ---- head.c ---- */
 
 struct head_parser;
 
-struct head_parser *head_parser_new(struct err *err) WEIR_MUST_CHECK;
-void head_parser_free(struct head_parser *parser);
-
-enum head_result { HEAD_SOUND, HEAD_BAD, HEAD_TOO_LARGE };
+enum head_result {
+	HEAD_SOUND,
+	HEAD_BAD,
+	HEAD_TOO_LARGE,
+	HEAD_SHORTAGE, /* memory or descriptors are out: not the peer's doing */
+};
 
 /* Checks request->params and fills request->env. err says what is wrong. */
 enum head_result head_parse(struct head_parser *parser, struct front_request *request,
@@ -146,8 +184,25 @@ enum head_result head_parse(struct head_parser *parser, struct front_request *re
 int head_content_length(
 	const struct front_request *request, uint64_t *length, struct err *err) WEIR_MUST_CHECK;
 
+/* -1: there are two clients' addresses, and err says so. */
+int head_check_address(const struct front_request *request, struct err *err) WEIR_MUST_CHECK;
+
 /* Whether mod_fcgid started this process and sent the request. */
 bool head_is_from_mod_fcgid(const struct front_request *request);
+
+/* ---- libfcgi.c ---- */
+
+struct head_parser *head_parser_new(struct err *err) WEIR_MUST_CHECK;
+void head_parser_free(struct head_parser *parser);
+
+/* Fills request->env from its sound parameters, `count` pairs. */
+enum head_result libfcgi_parse(struct head_parser *parser, struct front_request *request,
+	size_t count, struct err *err) WEIR_MUST_CHECK;
+
+/* The same from a file that holds the records of a head; one that does not end there is HEAD_BAD.
+ * *file is -1 afterwards if libfcgi has closed it. */
+enum head_result
+libfcgi_read(int *file, struct front_request *request, struct err *err) WEIR_MUST_CHECK;
 
 /* ---- manage.c ---- */
 

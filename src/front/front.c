@@ -3,11 +3,13 @@
  *
  * Idle connections stand in a list of their own, the longest idle first. When max_connections is
  * reached the longest idle one makes room; when none is idle, new ones wait in the kernel's backlog
- * until one ends.
+ * until one ends. Stopping is no exception: what waits then is taken as room comes about.
  */
 #include "conn.h"
 
 #include "weir/listener.h"
+#include "weir/socket.h"
+#include "weir/units.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -18,11 +20,31 @@ struct front_listener {
 	struct front_listener *next;
 	struct front *front;
 	struct listener *listener;
+	int fd;
 	void *tag;
 };
 
 static const char *const fault_names[FRONT_FAULTS] = { "not_fastcgi", "order", "length",
-	"bad_params", "head_too_large" };
+	"bad_params", "head_too_large", "no_length", "short_body" };
+
+/* 0 stands for the usual. */
+static void
+take_settings(struct front *front, const struct front_settings *given)
+{
+	struct front_settings *settings = &front->settings;
+
+	*settings = *given;
+	if (settings->send_timeout_us == 0)
+		settings->send_timeout_us = FRONT_SEND_TIMEOUT_US;
+	if (settings->linger_timeout_us == 0)
+		settings->linger_timeout_us = FRONT_LINGER_TIMEOUT_US;
+	if (settings->linger_total_us == 0)
+		settings->linger_total_us = FRONT_LINGER_TOTAL_US;
+	if (settings->linger_bytes == 0)
+		settings->linger_bytes = FRONT_LINGER_BYTES;
+	if (settings->stop_grace_us == 0)
+		settings->stop_grace_us = FRONT_STOP_GRACE_US;
+}
 
 static void
 list_init(struct conn_list *list)
@@ -41,10 +63,12 @@ front_new(struct loop *loop, const struct front_settings *settings,
 		return NULL;
 	}
 	front->loop = loop;
-	front->settings = *settings;
+	take_settings(front, settings);
 	front->handler = handler;
 	front->context = context;
 	front->accepting = true;
+	front->send_log = (struct log_throttle){ .period_us = 60 * US_PER_S, .burst = 1 };
+	front->shortage_log = front->length_log = front->send_log;
 	list_init(&front->idle);
 	list_init(&front->active);
 	for (unsigned i = 0; i < FRONT_FAULTS; i++) {
@@ -87,7 +111,7 @@ front_free(struct front *front)
 void
 front_configure(struct front *front, const struct front_settings *settings)
 {
-	front->settings = *settings;
+	take_settings(front, settings);
 }
 
 static void
@@ -111,14 +135,15 @@ is_crowded(const struct front *front)
 	return front->idle.count + front->active.count >= front->settings.max_connections;
 }
 
-/* An idle connection goes, but not before its last answer has left. */
-static void
-dismiss(struct front_conn *conn)
+void
+front_note_shortage(struct front *front, const char *what)
 {
-	if (stream_queued(conn->stream) > 0)
-		conn_go(conn, CONN_LINGER);
-	else
-		conn_close(conn);
+	uint64_t held;
+
+	counter_add(COUNT_SHORTAGES, 1);
+	if (log_throttle_pass(&front->shortage_log, loop_now_us(front->loop), &held))
+		log_error("Memory or descriptors are short; a request could not be taken.",
+			LOG_TEXT("reason", what), LOG_KEPT_BACK(held));
 }
 
 static void
@@ -126,7 +151,7 @@ make_room(struct front *front)
 {
 	if (is_crowded(front) && front->idle.first != NULL) {
 		counter_add(COUNT_CONNECTIONS_EVICTED, 1);
-		dismiss(front->idle.first);
+		linger_dismiss(front->idle.first);
 	}
 }
 
@@ -137,10 +162,7 @@ on_accept(void *context, int fd)
 	struct front *front = listener->front;
 
 	make_room(front);
-	if (conn_open(front, fd, listener->tag) != 0)
-		return;
-	if (is_crowded(front) && front->idle.first == NULL)
-		set_accepting(front, false);
+	conn_open(front, fd, listener->tag);
 }
 
 int
@@ -150,7 +172,9 @@ front_listen(struct front *front, int fd, void *tag, struct err *err)
 
 	if (listener == NULL)
 		return err_set(err, "no memory for a listener");
-	*listener = (struct front_listener){ .next = front->listeners, .front = front, .tag = tag };
+	*listener = (struct front_listener){
+		.next = front->listeners, .front = front, .fd = fd, .tag = tag
+	};
 	listener->listener = listener_new(front->loop, fd, ACCEPT_BATCH, on_accept, listener);
 	if (listener->listener == NULL) {
 		free(listener);
@@ -158,6 +182,14 @@ front_listen(struct front *front, int fd, void *tag, struct err *err)
 	}
 	front->listeners = listener;
 	return 0;
+}
+
+static void
+tell_if_empty(struct front *front)
+{
+	if (front->stopping && front->listeners == NULL && front->idle.first == NULL &&
+		front->active.first == NULL && front->empty.run != NULL)
+		loop_defer(front->loop, &front->empty);
 }
 
 void
@@ -181,26 +213,70 @@ front_move(struct front_conn *conn, struct conn_list *list)
 		list->end = &conn->next;
 		list->count++;
 	}
-	/* Room has come about: a connection has gone, or one can be made to go. */
-	if (!front->accepting && !front->stopping &&
-		(!is_crowded(front) || front->idle.first != NULL))
-		set_accepting(front, true);
-	if (front->stopping && front->idle.first == NULL && front->active.first == NULL &&
-		front->empty.run != NULL)
-		loop_defer(front->loop, &front->empty);
+	/* As long as there is room, or a connection can be made to go. */
+	set_accepting(front, !is_crowded(front) || front->idle.first != NULL);
+	tell_if_empty(front);
+}
+
+/* Nothing waits at this listener any more. */
+static void
+on_none(void *context)
+{
+	struct front_listener *listener = context, **at;
+	struct front *front = listener->front;
+
+	if (front->rest == FRONT_REST_LAST)
+		socket_shut(listener->fd);
+	for (at = &front->listeners; *at != listener; at = &(*at)->next)
+		;
+	*at = listener->next;
+	listener_free(listener->listener);
+	free(listener);
+	tell_if_empty(front);
+}
+
+/* Connections between two requests go at the deadline, unless one has come by then. */
+static void
+end_idle(struct conn_list *list, int64_t at_us)
+{
+	for (struct front_conn *conn = list->first; conn != NULL; conn = conn->next) {
+		if (conn->state == CONN_IDLE && fcgi_reader_is_between(&conn->reader))
+			stream_set_deadline(conn->stream, at_us);
+	}
 }
 
 void
-front_stop(struct front *front, deferred_fn *empty, void *context)
+front_stop(struct front *front, enum front_rest rest, deferred_fn *empty, void *context)
 {
 	front->stopping = true;
+	front->rest = rest;
 	front->empty.run = empty;
 	front->empty.context = context;
-	drop_listeners(front);
-	while (front->idle.first != NULL)
-		dismiss(front->idle.first);
-	if (front->active.first == NULL)
-		loop_defer(front->loop, &front->empty);
+	if (rest == FRONT_REST_LEFT)
+		drop_listeners(front);
+	for (struct front_listener *listener = front->listeners; listener != NULL;
+		listener = listener->next)
+		listener_take_rest(listener->listener, on_none);
+	/* On a kept connection a request may wait unread, and a new one was made for a request. */
+	end_idle(&front->idle, loop_now_us(front->loop));
+	end_idle(&front->active, loop_now_us(front->loop) + front->settings.stop_grace_us);
+	tell_if_empty(front);
+}
+
+static unsigned
+cut_list(struct conn_list *list)
+{
+	unsigned cut = 0;
+
+	while (list->first != NULL) {
+		struct front_conn *conn = list->first;
+
+		/* An answer that has not left is cut too. */
+		cut += conn->state == CONN_BUSY || stream_queued(conn->stream) > 0 ? 1 : 0;
+		conn_lose_request(conn, FRONT_GONE_CUT);
+		conn_close(conn);
+	}
+	return cut;
 }
 
 unsigned
@@ -208,16 +284,14 @@ front_cut_all(struct front *front)
 {
 	unsigned cut = 0;
 
-	drop_listeners(front);
-	while (front->idle.first != NULL)
-		conn_close(front->idle.first);
-	while (front->active.first != NULL) {
-		struct front_conn *conn = front->active.first;
-
-		/* An answer that has not left is cut too. */
-		cut += conn->state == CONN_BUSY || stream_queued(conn->stream) > 0 ? 1 : 0;
-		conn_lose_request(conn, FRONT_GONE_CUT);
-		conn_close(conn);
+	cut += cut_list(&front->idle);
+	cut += cut_list(&front->active);
+	/* There are descriptors again, if there were none. */
+	for (struct front_listener *listener = front->listeners; listener != NULL;
+		listener = listener->next) {
+		if (front->stopping && front->rest == FRONT_REST_LAST)
+			cut += listener_drop_rest(listener->listener);
 	}
+	drop_listeners(front);
 	return cut;
 }

@@ -9,13 +9,13 @@
 static uint64_t
 max_conns(const struct front *front)
 {
-	return front->settings.max_connections;
+	return front->settings.told_connections;
 }
 
 static uint64_t
 max_reqs(const struct front *front)
 {
-	return front->settings.max_in_flight;
+	return front->settings.told_requests;
 }
 
 static uint64_t

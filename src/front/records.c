@@ -23,6 +23,16 @@ give_up(struct front_conn *conn, enum front_fault fault, const char *why)
 	return false;
 }
 
+/* The same when it is our doing: there is not even the memory to refuse it. */
+static bool
+run_short(struct front_conn *conn)
+{
+	front_note_shortage(conn->front, "no memory for input");
+	conn_lose_request(conn, FRONT_GONE_PEER);
+	conn_close(conn);
+	return false;
+}
+
 static bool
 is_current(const struct front_conn *conn, uint16_t id)
 {
@@ -69,30 +79,65 @@ on_record(struct front_conn *conn)
 
 /* ---- content ---- */
 
-static bool
+static void
 on_params(struct front_conn *conn, struct slice content)
 {
-	if (buf_append_slice(&conn->request.params, content) == 0)
-		return true;
-	counter_add(conn->front->faults[FAULT_HEAD_TOO_LARGE], 1);
-	conn_refuse(conn, 431, "Request Header Fields Too Large", "the parameters exceed max_head");
-	return true;
+	struct buf *params = &conn->request.params;
+	const bool is_too_large = content.len > buf_room(params);
+
+	if (buf_append_slice(params, content) == 0)
+		return;
+	if (is_too_large) {
+		counter_add(conn->front->faults[FAULT_HEAD_TOO_LARGE], 1);
+		conn_refuse(conn, REFUSAL_LARGE_HEAD, "the parameters exceed max_head");
+	} else {
+		front_note_shortage(conn->front, "no memory for a head");
+		conn_refuse(conn, REFUSAL_SHORTAGE, "no memory");
+	}
+}
+
+static void
+skip_body(struct front_conn *conn, struct slice content)
+{
+	const bool is_longer_than_said =
+		content.len > conn->request.body_length - conn->request.body_seen;
+
+	conn->request.body_seen += content.len;
+	if (!linger_discard(conn, content.len) || is_longer_than_said)
+		conn_go(conn, CONN_LINGER);
+}
+
+/* Its length would be known at its end only, and php-fpm, for one, does not read such a body. */
+static void
+refuse_body_without_length(struct front_conn *conn)
+{
+	struct front *front = conn->front;
+	uint64_t held;
+
+	counter_add(front->faults[FAULT_NO_LENGTH], 1);
+	if (log_throttle_pass(&front->length_log, loop_now_us(front->loop), &held))
+		log_warn("An upload was answered with 411 because the web server passed it on "
+			 "without "
+			 "its length; Apache needs \"SetEnv proxy-sendcl 1\", nginx "
+			 "\"fastcgi_request_buffering on\".",
+			LOG_KEPT_BACK(held));
+	conn_lose_request(conn, FRONT_GONE_NO_LENGTH);
+	conn_refuse(conn, REFUSAL_NO_LENGTH, "a body without CONTENT_LENGTH");
 }
 
 static void
 on_stdin(struct front_conn *conn, struct slice content)
 {
 	if (conn->state == CONN_SKIP) {
-		const bool is_longer_than_said =
-			content.len > conn->request.body_length - conn->request.body_seen;
-
-		conn->request.body_seen += content.len;
-		if (!conn_discard(conn, content.len) || is_longer_than_said)
-			conn_go(conn, CONN_LINGER);
+		skip_body(conn, content);
 		return;
 	}
 	if (conn->request.role == FRONT_AUTHORIZER || conn->request.body_ended)
 		return;
+	if (conn->request.body_length == UINT64_MAX) {
+		refuse_body_without_length(conn);
+		return;
+	}
 	/* What is beyond CONTENT_LENGTH is no part of the body (RFC 3875 section 4.2). */
 	content = slice_first(content, conn->request.body_length - conn->request.body_seen);
 	conn->request.body_seen += content.len;
@@ -102,19 +147,26 @@ on_stdin(struct front_conn *conn, struct slice content)
 }
 
 static bool
+on_manage(struct front_conn *conn, struct slice content)
+{
+	if (content.len > buf_room(&conn->manage))
+		return give_up(conn, FAULT_LENGTH, "a long management record");
+	return buf_append_slice(&conn->manage, content) == 0 || run_short(conn);
+}
+
+static bool
 on_content(struct front_conn *conn, struct slice content)
 {
 	const struct fcgi_record *record = &conn->reader.record;
 
 	if (record->id == FCGI_NULL_REQUEST_ID)
-		return buf_append_slice(&conn->manage, content) == 0 ||
-			give_up(conn, FAULT_LENGTH, "a long management record");
+		return on_manage(conn, content);
 	if (record->type == FCGI_BEGIN_REQUEST) {
 		memcpy(conn->begin + conn->begin_len, content.ptr, content.len);
 		conn->begin_len += (unsigned)content.len;
 	} else if (record->type == FCGI_PARAMS && conn->state == CONN_HEAD &&
 		is_current(conn, record->id)) {
-		return on_params(conn, content);
+		on_params(conn, content);
 	} else if (record->type == FCGI_STDIN && is_current(conn, record->id)) {
 		on_stdin(conn, content);
 	}
@@ -164,6 +216,8 @@ head_complete(struct front_conn *conn)
 	enum head_result result =
 		head_parse(front->parser, request, front->settings.max_params, &err);
 
+	if (result == HEAD_SOUND && head_check_address(request, &err) != 0)
+		result = HEAD_BAD;
 	/* An authorizer has no body (6.3), whatever its CONTENT_LENGTH says. */
 	if (result == HEAD_SOUND && request->role == FRONT_RESPONDER &&
 		head_content_length(request, &request->body_length, &err) != 0)
@@ -173,11 +227,15 @@ head_complete(struct front_conn *conn)
 		break;
 	case HEAD_BAD:
 		counter_add(conn->front->faults[FAULT_BAD_PARAMS], 1);
-		conn_refuse(conn, 400, "Bad Request", err.text);
+		conn_refuse(conn, REFUSAL_BAD_HEAD, err.text);
 		return;
 	case HEAD_TOO_LARGE:
 		counter_add(conn->front->faults[FAULT_HEAD_TOO_LARGE], 1);
-		conn_refuse(conn, 431, "Request Header Fields Too Large", err.text);
+		conn_refuse(conn, REFUSAL_LARGE_HEAD, err.text);
+		return;
+	case HEAD_SHORTAGE:
+		front_note_shortage(conn->front, err.text);
+		conn_refuse(conn, REFUSAL_SHORTAGE, err.text);
 		return;
 	}
 	/* Most web servers send not even its end. */
@@ -234,9 +292,22 @@ on_record_end(struct front_conn *conn)
 
 /* ---- the stream of records ---- */
 
+/* What stands at the reader is answered by us, or begins what is. It must not come faster than
+ * the answers leave: a peer that does not read them would fill our memory. */
+static bool
+must_wait_for_output(const struct front_conn *conn)
+{
+	const struct fcgi_record *record = &conn->reader.record;
+
+	return conn->reader.state == FCGI_READ_BODY && stream_is_full(conn->stream) &&
+		(record->id == FCGI_NULL_REQUEST_ID || record->type == FCGI_BEGIN_REQUEST);
+}
+
 static bool
 must_hold(const struct front_conn *conn)
 {
+	if (must_wait_for_output(conn))
+		return true;
 	if (conn->state != CONN_BUSY)
 		return false;
 	if (conn->pipelined)
@@ -250,9 +321,11 @@ static bool
 hold(struct front_conn *conn, struct slice input)
 {
 	if (buf_append_slice(&conn->held, input) != 0)
-		return give_up(conn, FAULT_ORDER, "requests sent ahead of their turn");
-	conn_set_body_deadline(conn);
+		return run_short(conn);
+	conn->holding = true;
 	stream_pause(conn->stream);
+	if (conn->state == CONN_BUSY)
+		conn_set_body_deadline(conn);
 	return true;
 }
 

@@ -7,17 +7,33 @@
 
 enum { SCRATCH_MAX = 16384, HEAD_MAX = 2 * CGI_HEAD_MAX };
 
+/* No two of these are one operator's question: a client's impatience, a client that stalls, a web
+ * server that does not say how long its bodies are, our own end. */
+static enum gate_outcome
+outcome_of(enum front_gone why)
+{
+	switch (why) {
+	case FRONT_GONE_PEER:
+		return OUTCOME_CLIENT_GONE;
+	case FRONT_GONE_BODY_TIMEOUT:
+		return OUTCOME_BODY_TIMEOUT;
+	case FRONT_GONE_NO_LENGTH:
+		return OUTCOME_NO_LENGTH;
+	case FRONT_GONE_CUT:
+		return OUTCOME_CUT;
+	}
+	return OUTCOME_CLIENT_GONE;
+}
+
 static void
 on_gone(struct front_request *front, enum front_gone why)
 {
 	struct gate_request *request = front_owner(front);
 
-	if (request->asked != NULL)
-		store_cancel(request->asked, &request->check);
+	ask_cancel(request);
 	if (request->exchange != NULL)
 		exchange_cancel(request->exchange);
-	(void)why;
-	request->outcome = OUTCOME_CLIENT_GONE;
+	request->outcome = outcome_of(why);
 	request_close(request);
 }
 
@@ -39,7 +55,8 @@ settings_of(const struct gate *gate, const struct config *config)
 {
 	return (struct front_settings){
 		.max_connections = share(config->max_connections, gate->shared.threads),
-		.max_in_flight = config->max_in_flight,
+		.told_connections = config->max_connections,
+		.told_requests = config->max_in_flight,
 		.max_head = config->max_head,
 		.max_params = config->max_params,
 		.head_timeout_us = config->head_timeout_us,
@@ -61,6 +78,7 @@ gate_use(struct gate *gate, struct snapshot *snapshot, struct err *err)
 	gate->plant = plant;
 	gate->max_in_flight =
 		(unsigned)share(snapshot->config->max_in_flight, gate->shared.threads);
+	resolver_renew(gate->resolver);
 	if (gate->front != NULL)
 		front_configure(gate->front, &settings);
 	return 0;
@@ -72,6 +90,9 @@ make_parts(struct gate *gate, struct snapshot *snapshot, struct err *err)
 	const struct front_settings settings = settings_of(gate, snapshot->config);
 
 	gate->resolver = resolver_new(gate->loop, err);
+	gate->renewal = timer_new(gate->loop, lease_on_renewal, gate);
+	if (gate->renewal == NULL)
+		return err_set(err, "no memory for the gate");
 	if (gate->resolver == NULL || gate_use(gate, snapshot, err) != 0)
 		return -1;
 	gate->front = front_new(gate->loop, &settings, &front_handler, gate, err);
@@ -95,6 +116,9 @@ gate_new(struct loop *loop, const struct gate_shared *shared, struct snapshot *s
 	gate->backend_log = (struct log_throttle){ .period_us = US_PER_S, .burst = 5 };
 	gate->address_log = (struct log_throttle){ .period_us = 60 * US_PER_S, .burst = 1 };
 	gate->claim_log = gate->address_log;
+	gate->resume.run = follow_on_resume;
+	gate->resume.context = gate;
+	gate->overflow_log = gate->address_log;
 	if (make_parts(gate, snapshot, err) != 0) {
 		gate_free(gate);
 		return NULL;
@@ -110,6 +134,9 @@ gate_free(struct gate *gate)
 	front_free(gate->front);
 	while (gate->plants != NULL)
 		plant_free(gate->plants);
+	loop_undefer(gate->loop, &gate->resume);
+	timer_free(gate->renewal);
+	rejections_free(gate->rejections);
 	resolver_free(gate->resolver);
 	buf_release(&gate->scratch);
 	buf_release(&gate->head);
@@ -123,9 +150,9 @@ gate_listen(struct gate *gate, int fd, struct err *err)
 }
 
 void
-gate_stop(struct gate *gate, deferred_fn *empty, void *context)
+gate_stop(struct gate *gate, enum front_rest rest, deferred_fn *empty, void *context)
 {
-	front_stop(gate->front, empty, context);
+	front_stop(gate->front, rest, empty, context);
 }
 
 unsigned

@@ -6,12 +6,14 @@
  *        '---------------'------------------------'--- answered by us ----------'
  *
  * At most one of `asked` (a check is under way) and `exchange` (the application is working) is set.
+ * A lease is held (`lease_store`) only while it is passed on.
  */
 #ifndef WEIR_GATE_PRIVATE_H
 #define WEIR_GATE_PRIVATE_H
 
+#include "commons.h"
+#include "rejections.h"
 #include "weir/backend.h"
-#include "weir/gate.h"
 #include "weir/redis.h"
 #include "weir/view.h"
 
@@ -25,6 +27,9 @@ struct plant {
 	struct breaker *breaker;
 	struct redis *redis; /* NULL: without [redis] */
 	struct store *store; /* Redis, or else memory */
+	struct store *caps; /* the buckets of local_cap; NULL: no limit has one */
+	struct identities **identities; /* as config->limits; NULL without [redis] */
+	uint64_t generation; /* no other plant of the gate has it */
 	struct backend_pool **pools; /* as config->backends; NULL for type none */
 };
 
@@ -35,12 +40,28 @@ struct gate {
 	struct front *front;
 	struct plant *plant; /* the current one */
 	struct plant *plants; /* all that still have users */
+	uint64_t generations;
+	struct rejections *rejections; /* NULL until a plant has Redis */
+	struct gate_request *leases; /* requests that hold one */
+	struct gate_request *resumed; /* that have waited for another one's answer */
+	struct deferred resume;
+	struct timer *renewal;
+	int64_t renew_at_us; /* when the first lease has to be renewed, or earlier */
 	unsigned in_flight, max_in_flight;
 	struct buf scratch; /* fields of ours */
 	struct buf head; /* a response head on its way out */
-	struct log_throttle backend_log, address_log, claim_log;
-	deferred_fn *empty;
-	void *empty_context;
+	struct log_throttle backend_log, address_log, claim_log, overflow_log;
+};
+
+/* How it went for a request whose answer others wait for. */
+enum follow_end { FOLLOW_GONE, FOLLOW_ADMITTED, FOLLOW_REJECTED, FOLLOW_UNANSWERED };
+
+/* What the gate knows of an item of the check. */
+struct gate_item {
+	unsigned limit; /* index in config->limits */
+	struct slice identity; /* the item's key without its shard */
+	struct hash_wide bucket; /* of the item's key; only where Redis is asked */
+	bool is_overflow; /* it was decided on the bucket that new identities share */
 };
 
 struct gate_request {
@@ -50,7 +71,18 @@ struct gate_request {
 	const struct snapshot_route *route;
 	struct view view;
 	struct check check;
+	struct gate_item items[CHECK_LIMITS_MAX]; /* as check.items */
 	struct store *asked;
+	int64_t sent_us; /* when it was, or earlier */
+	struct gate_request *followers; /* who wait for this one's answer */
+	struct gate_request *follow_next, **follow_at; /* at is NULL when it waits for nobody */
+	bool asks_for_all; /* it may have followers */
+	unsigned followed; /* how often it has waited for another one's answer */
+	enum follow_end followed_to; /* what that was */
+	bool would_reject; /* something that is only counted would have rejected it */
+	struct store *lease_store; /* where check.lease is held; NULL: nowhere */
+	struct gate_request *lease_next, **lease_at;
+	int64_t renew_at_us;
 	struct decision decision;
 	bool has_decision;
 	enum gate_outcome outcome;
@@ -74,8 +106,108 @@ void plant_free(struct plant *plant);
 
 void gate_on_request(void *context, struct front_request *front, void *listener);
 
+/* On to the application. */
+void request_pass(struct gate_request *request, enum gate_outcome outcome);
+
 /* Counts the outcome and lets go of everything but the front's request, which is about to end. */
 void request_close(struct gate_request *request);
+
+void gate_log_once_a_minute(struct gate *gate, struct log_throttle *throttle, const char *message);
+
+enum { GATE_BUSY_RETRY_S = 1 };
+#define GATE_BUSY_DETAIL "The service is busy. Try again shortly."
+
+/* ---- identify.c ---- */
+
+/* Fills the check with the limits that apply, and who is counted by each. False: the request was
+ * answered. */
+bool identify(struct gate_request *request) WEIR_MUST_CHECK;
+
+/* ---- ask.c ---- */
+
+/* Decides the request's check, now or later, and does what follows. */
+void ask_start(struct gate_request *request);
+
+/* The check is no longer waited for. */
+void ask_cancel(struct gate_request *request);
+
+/* ---- settle.c ---- */
+
+/* Counts, logs and does what was decided: passes the request on or answers it. */
+void settle(struct gate_request *request, const struct decision *decision);
+
+/* Counts and logs the violated policies that are only counted. */
+void settle_shadows(struct gate_request *request, const struct decision *decision);
+
+/* Logs an override's block. */
+void settle_block(
+	struct gate_request *request, const struct config_override *override, bool is_enforced);
+
+/* Logs that a request is refused with this status, or would be, for what no policy decided.
+ * `reason` is as the configuration has it; limit NULL: of none. */
+void settle_refused(struct gate_request *request, const char *reason, unsigned status,
+	const struct limit *limit, bool is_enforced);
+
+/* The store did not decide: what the route's store_down says. */
+void ask_is_down(struct gate_request *request, const struct store *asked);
+
+/* Asks the caps and the store, whatever others have asked. */
+void ask_on(struct gate_request *request);
+
+/* ---- follow.c ---- */
+
+/* Whether another request is asking about an exhausted bucket of this one: then it waits for the
+ * answer. */
+bool follow(struct gate_request *request) WEIR_MUST_CHECK;
+
+/* The request is about to ask Redis; others may wait for its answer. */
+void follow_lead(struct gate_request *request);
+
+/* It has its answer, or will not have one: those who wait go on at the end of the turn. */
+void follow_end(struct gate_request *request, enum follow_end how);
+
+/* It waits no more. */
+void follow_leave(struct gate_request *request);
+
+/* Of the gate's deferred. */
+void follow_on_resume(void *context);
+
+/* ---- bounds.c ---- */
+
+/* Of an item of the check, in what is known of rejections. */
+struct rejection_key bounds_key(const struct gate_request *request, unsigned item);
+
+/* Whether the cache knew that Redis would reject the request: it is settled then. */
+bool bounds_reject(struct gate_request *request) WEIR_MUST_CHECK;
+
+/* False: a local_cap rejected the request, and it is settled. Limits whose cap only counts and
+ * would have rejected it are taken out of the check. */
+bool bounds_cap(struct gate_request *request) WEIR_MUST_CHECK;
+
+/* Identities beyond max_identities get the bucket that they share. */
+void bounds_overflow(struct gate_request *request);
+
+/* Remembers what Redis decided. */
+void bounds_learn(struct gate_request *request, const struct decision *decision);
+
+/* The bucket of an item is there until until_us, or perhaps gone. */
+void bounds_keep(struct gate_request *request, unsigned item, int64_t until_us);
+void bounds_forget(struct gate_request *request, unsigned item);
+
+/* ---- lease.c ---- */
+
+uint64_t lease_draw(void);
+
+/* The store has admitted the request: its lease is renewed until lease_end. Nothing if it has none.
+ */
+void lease_hold(struct gate_request *request, struct store *store);
+void lease_end(struct gate_request *request);
+
+/* Of a check that was sent to this store and whose answer is not known. */
+void lease_give_up(struct gate_request *request, struct store *store);
+
+/* Of the gate's timer. */
+void lease_on_renewal(void *context);
 
 /* ---- relay.c ---- */
 
@@ -100,7 +232,7 @@ void answer_error(
 void answer_bare(
 	struct front_request *front, unsigned status, const char *detail, int64_t retry_after_s);
 
-/* The rate-limit fields for an admitted answer of this route; "" if it has none. Into
+/* The rate-limit fields for an admitted answer of this route; empty if it has none. Into
  * gate->scratch. */
 struct slice answer_fields(struct gate_request *request);
 

@@ -6,6 +6,7 @@
 #include "gate_private.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static int
 open_store(struct plant *plant, struct err *err)
@@ -24,6 +25,7 @@ open_store(struct plant *plant, struct err *err)
 		.database = config->redis_database,
 		.prefix = config->redis_prefix,
 		.deadline_us = config->redis_deadline_us,
+		.counters = &plant->snapshot->redis,
 	};
 
 	plant->breaker = breaker_attach(memory_area(gate->shared.memory), MEMORY_AREA_SIZE,
@@ -35,6 +37,50 @@ open_store(struct plant *plant, struct err *err)
 		return -1;
 	plant->store = redis_store(plant->redis);
 	return 0;
+}
+
+/* What keeps work from Redis. */
+static int
+open_bounds(struct plant *plant, struct err *err)
+{
+	const struct snapshot *snapshot = plant->snapshot;
+	const struct config *config = snapshot->config;
+	struct gate *gate = plant->gate;
+
+	plant->generation = ++gate->generations;
+	if (snapshot->has_caps) {
+		plant->caps = commons_caps(gate->shared.commons, err);
+		if (plant->caps == NULL)
+			return -1;
+	}
+	if (plant->redis == NULL)
+		return 0;
+	if (gate->rejections == NULL)
+		gate->rejections = rejections_new();
+	plant->identities = calloc(config->limit_count + 1, sizeof plant->identities[0]);
+	if (gate->rejections == NULL || plant->identities == NULL)
+		return err_set(err, "no memory for what is known of Redis");
+	for (unsigned i = 0; i < config->limit_count; i++) {
+		plant->identities[i] = commons_identities(
+			gate->shared.commons, config->limits[i]->name, snapshot->identities[i]);
+		if (plant->identities[i] == NULL)
+			return err_set(err, "no memory for what is known of Redis");
+	}
+	return 0;
+}
+
+/* An outage goes on over a reload, and its end is told by who comes after. */
+static void
+take_over(struct backend_pool *pool, const struct plant *before)
+{
+	if (pool == NULL || before == NULL)
+		return;
+	for (unsigned i = 0; i < before->snapshot->config->backend_count; i++) {
+		struct backend_pool *other = before->pools[i];
+
+		if (other != NULL && strcmp(backend_pool_name(other), backend_pool_name(pool)) == 0)
+			backend_pool_take_over(pool, other);
+	}
 }
 
 static int
@@ -49,11 +95,13 @@ open_pools(struct plant *plant, struct err *err)
 	for (unsigned i = 0; i < config->backend_count; i++) {
 		if (config->backends[i]->type == BACKEND_NONE)
 			continue;
-		plant->pools[i] = backend_pool_new(
-			gate->loop, gate->resolver, config->backends[i], gate->shared.threads, err);
+		plant->pools[i] = backend_pool_new(gate->loop, gate->resolver, config->backends[i],
+			gate->shared.threads, plant->snapshot->backends_in_flight[i], err);
 		if (plant->pools[i] == NULL)
 			return -1;
 	}
+	for (unsigned i = 0; i < config->backend_count; i++)
+		take_over(plant->pools[i], gate->plant);
 	return 0;
 }
 
@@ -70,6 +118,7 @@ plant_free(struct plant *plant)
 		i++)
 		backend_pool_release(plant->pools[i]);
 	free(plant->pools);
+	free(plant->identities);
 	redis_free(plant->redis);
 	breaker_free(plant->breaker);
 	snapshot_release(plant->snapshot);
@@ -99,7 +148,8 @@ plant_new(struct gate *gate, struct snapshot *snapshot, struct err *err)
 	plant->snapshot = snapshot;
 	plant->users = 1;
 	snapshot_hold(snapshot);
-	if (open_store(plant, err) != 0 || open_pools(plant, err) != 0) {
+	if (open_store(plant, err) != 0 || open_bounds(plant, err) != 0 ||
+		open_pools(plant, err) != 0) {
 		plant_free(plant);
 		return NULL;
 	}

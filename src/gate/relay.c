@@ -10,27 +10,51 @@
 
 #include <string.h>
 
-enum { BUSY_RETRY_S = 1 };
-
 /* ---- from the application ---- */
 
-static void
+/* Whether the application tells limits of its own, in whatever dialect. */
+static bool
+tells_limits(const struct cgi_head *head)
+{
+	for (unsigned i = 0; header_names[i] != NULL; i++) {
+		if (cgi_head_find(head, slice_of(header_names[i])) != NULL)
+			return true;
+	}
+	return false;
+}
+
+/* The fields of ours that go out with the head. Never both: a client could only guess which of two
+ * limits counts. */
+static struct slice
+choose_fields(struct gate_request *request, struct cgi_head *head)
+{
+	const struct slice fields = answer_fields(request);
+
+	if (fields.len == 0 || !tells_limits(head))
+		return fields;
+	if (request->route->config->own_headers == OWN_HEADERS_KEEP)
+		return (struct slice){ NULL, 0 };
+	for (unsigned i = 0; header_names[i] != NULL; i++)
+		(void)cgi_head_remove(head, slice_of(header_names[i]));
+	return fields;
+}
+
+static bool
 on_head(void *context, struct cgi_head *head)
 {
 	struct gate_request *request = context;
 	struct buf *out = &request->gate->head;
-	struct slice fields = answer_fields(request);
+	const struct slice fields = choose_fields(request, head);
 
-	for (unsigned i = 0; fields.len > 0 && header_names[i] != NULL; i++)
-		(void)cgi_head_remove(head, slice_of(header_names[i]));
 	request->without_body = slice_is(request->view.method, SLICE("HEAD")) ||
 		head->status == 204 || head->status == 304;
 	buf_consume(out, out->len);
-	/* The head came within its maximum, and the normal form is hardly longer. */
-	if (cgi_head_write(head, fields, out) == 0) {
-		front_send(request->front, buf_slice(out));
-		request->head_sent = true;
-	}
+	/* The head came within its maximum, and the normal form is hardly longer: memory is out. */
+	if (cgi_head_write(head, fields, out) != 0)
+		return false;
+	front_send(request->front, buf_slice(out));
+	request->head_sent = true;
+	return true;
 }
 
 static void
@@ -38,7 +62,7 @@ on_data(void *context, struct slice body)
 {
 	struct gate_request *request = context;
 
-	if (request->without_body || !request->head_sent)
+	if (request->without_body)
 		return;
 	front_send(request->front, body);
 	if (front_is_full(request->front))
@@ -61,22 +85,32 @@ on_backend_drained(void *context)
 	front_want_body(request->front);
 }
 
+static const char improper[] = "A backend did not answer a request properly.";
+
+/* What the client is told, and the log. */
 static const struct {
 	unsigned status;
 	const char *detail;
 	int64_t retry_after_s;
+	const char *message;
 } failures[EXCHANGE_RESULTS] = {
-	[EXCHANGE_COMPLETE] = { 502, "The application gave no answer.", 0 },
-	[EXCHANGE_BUSY] = { 503, "The service is busy. Try again shortly.", BUSY_RETRY_S },
-	[EXCHANGE_REFUSED] = { 502, "The application cannot be reached.", 0 },
-	[EXCHANGE_TIMEOUT] = { 504, "The application took too long to answer.", 0 },
-	[EXCHANGE_CLOSED] = { 502, "The application gave no answer.", 0 },
-	[EXCHANGE_BAD_HEAD] = { 502, "The application gave an answer that is none.", 0 },
-	[EXCHANGE_TRUNCATED] = { 502, "The application gave no answer.", 0 },
+	[EXCHANGE_BUSY] = { 503, GATE_BUSY_DETAIL, GATE_BUSY_RETRY_S,
+		"A backend has no room for a request." },
+	[EXCHANGE_REFUSED] = { 502, "The application cannot be reached.", 0,
+		"A backend cannot be reached." },
+	[EXCHANGE_TIMEOUT] = { 504, "The application took too long to answer.", 0,
+		"A backend took too long." },
+	[EXCHANGE_CLOSED] = { 502, "The application gave no answer.", 0, improper },
+	[EXCHANGE_BAD_HEAD] = { 502, "The application gave an answer that is none.", 0, improper },
+	[EXCHANGE_TRUNCATED] = { 502, "The application gave no answer.", 0, improper },
+	[EXCHANGE_SURPLUS] = { 502, "The application gave an answer that is none.", 0, improper },
+	/* Not 503: what was asked for is done, and who comes again would have it done twice. */
+	[EXCHANGE_UNTAKEN] = { 502, "The application's answer cannot be passed on.", 0,
+		"There is no memory for the answer of a backend." },
 };
 
 static void
-failed(struct gate_request *request, enum exchange_result result, const char *why)
+tell_failure(const struct gate_request *request, enum exchange_result result, const char *why)
 {
 	struct gate *gate = request->gate;
 	const struct snapshot *snapshot = request->plant->snapshot;
@@ -85,11 +119,17 @@ failed(struct gate_request *request, enum exchange_result result, const char *wh
 
 	counter_add(snapshot->backend_failures[backend * EXCHANGE_RESULTS + result], 1);
 	if (log_throttle_pass(&gate->backend_log, loop_now_us(gate->loop), &held))
-		log_warn("A backend did not answer a request properly.",
+		log_warn(failures[result].message,
 			LOG_TEXT("backend", snapshot->config->backends[backend]->name),
 			LOG_TEXT("result", exchange_result_names[result]), LOG_TEXT("reason", why),
 			LOG_SLICE("method", request->view.method),
-			LOG_SLICE("path", request->view.path), LOG_INT("kept_back", held));
+			LOG_SLICE("path", request->view.path), LOG_KEPT_BACK(held));
+}
+
+static void
+failed(struct gate_request *request, enum exchange_result result, const char *why)
+{
+	tell_failure(request, result, why);
 	request->outcome = result == EXCHANGE_BUSY ? OUTCOME_BUSY : OUTCOME_BACKEND_FAILED;
 	if (!request->head_sent) {
 		answer_error(request, failures[result].status, failures[result].detail,
@@ -109,10 +149,13 @@ on_end(void *context, enum exchange_result result, uint32_t app_status, const ch
 	struct front_request *front = request->front;
 
 	request->exchange = NULL;
-	if (result != EXCHANGE_COMPLETE || !request->head_sent) {
+	if (result != EXCHANGE_COMPLETE && result != EXCHANGE_SURPLUS) {
 		failed(request, result, why);
 		return;
 	}
+	/* The client has its whole answer. */
+	if (result == EXCHANGE_SURPLUS)
+		tell_failure(request, result, why);
 	request_close(request);
 	front_end(front, app_status);
 }

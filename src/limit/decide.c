@@ -1,270 +1,158 @@
 /*
- * The decision in C; lua/decide.lua is the same in Lua, and a test feeds both the same random
- * traces. Every number is a whole number below 2^53, so that Lua's doubles hold it exactly; what
- * may be larger or a fraction (a changed rate rescales a debt) is reckoned in doubles here too, in
- * the same order.
+ * The decision in C; lua/ has the same in Lua, and a test feeds both the same random traces. Every
+ * number is a whole number below 2^53, so that Lua's doubles hold it exactly; what may be larger or
+ * a fraction is reckoned in doubles here too, in the same order (algorithm_*.c).
+ *
+ * First all policies of all limits are weighed, on copies of their states. Then what is spent is
+ * spent on these copies, and they take the place of the stored ones. So what is not spent on stays
+ * as it was stored, in whatever form.
  */
-#include "weir/decision.h"
+#include "bucket.h"
 
-/* Beyond this a stored time is no debt but a clock that was set back. */
-#define CLOCK_SLACK_US US_PER_S
+#include <assert.h>
 
 const char *const unavailable_names[UNAVAILABLE_REASONS] = { "deadline", "breaker", "connection",
 	"overload", "reply", "late", "lock" };
 
-static struct bucket_field *
-find_field(struct bucket *bucket, uint32_t tag)
-{
-	for (unsigned i = 0; i < bucket->count; i++) {
-		if (bucket->fields[i].tag == tag)
-			return &bucket->fields[i];
-	}
-	return NULL;
-}
-
-/* Written by a clock that was ahead of this one. A debt run up under a larger burst is not that. */
-static bool
-is_impossible(const struct bucket_field *field, int64_t now_us)
-{
-	return field->tat_us - now_us > field->capacity_us + CLOCK_SLACK_US;
-}
-
-/* What a policy owes, and whether the request must not be added to it. */
-struct debt {
-	int64_t us;
+/* One policy of a check. */
+struct part {
+	const struct policy *policy;
+	struct moment moment;
+	struct bucket_field field; /* its state, brought to the moment; in the bucket's room */
+	uint64_t used;
 	bool is_violated;
+	bool is_clamped; /* the state was set right: stored even if the request is rejected, since
+			    else it would be so until the clock has come that far again */
 };
 
-/* A debt that was run up at another rate is the same number of tokens at this one. */
-static int64_t
-rescale(int64_t owed_us, int64_t from_us, int64_t to_us, int64_t most_us)
-{
-	const double debt = from_us == to_us ? (double)owed_us
-					     : (double)owed_us / (double)from_us * (double)to_us;
-
-	/* Compared as it is: what is beyond may be beyond any integer. */
-	if (debt >= (double)most_us)
-		return most_us;
-	const int64_t whole = (int64_t)debt;
-
-	return (double)whole < debt ? whole + 1 : whole;
-}
-
-/*
- * Until it is spent on, a debt of another rate goes on to shrink at that one. So if it leaves no
- * room, the wait is reckoned at the old rate, and the debt is given such that this wait follows.
- */
-static struct debt
-at_own_rate(const struct policy *policy, uint64_t cost, int64_t owed_us, int64_t interval_us)
-{
-	if (cost > policy->burst)
-		return (struct debt){ rescale(owed_us, interval_us, policy->interval_us,
-					      policy->capacity_us),
-			true };
-	const int64_t room = policy->capacity_us - (int64_t)cost * policy->interval_us;
-	/* The product may be beyond any integer, and then it is far beyond what can be owed. */
-	const double wait = (double)owed_us - (double)(policy->burst - cost) * (double)interval_us;
-
-	if (wait > 0)
-		return (struct debt){ room + (int64_t)wait, true };
-	return (struct debt){ rescale(owed_us, interval_us, policy->interval_us, room), false };
-}
-
-static struct debt
-debt_of(struct bucket *bucket, const struct policy *policy, uint64_t cost, int64_t now_us,
-	bool *clamped)
-{
-	struct bucket_field *field = find_field(bucket, policy->tag);
-
-	if (field == NULL || field->tat_us <= now_us)
-		return at_own_rate(policy, cost, 0, policy->interval_us);
-	/* Stored even if the request is rejected: else it would be so until the clock has come
-	 * that far again. */
-	if (is_impossible(field, now_us)) {
-		*field = (struct bucket_field){ policy->tag, policy->interval_us,
-			policy->capacity_us, now_us + policy->capacity_us };
-		bucket->changed = true;
-		*clamped = true;
-	}
-	return at_own_rate(policy, cost, field->tat_us - now_us, field->interval_us);
-}
-
-void
-outcome_set(struct outcome *outcome, const struct check_item *item, const struct policy *policy,
-	int64_t debt_us, uint64_t cost, bool violated)
-{
-	const int64_t left = policy->capacity_us > debt_us ? policy->capacity_us - debt_us : 0;
-
-	*outcome = (struct outcome){
-		.limit = item->limit,
-		.shadow = item->shadow,
-		.policy = policy,
-		.violated = violated,
-		.remaining = (uint64_t)(left / policy->interval_us),
-		.reset_us = debt_us,
-	};
-	if (outcome->remaining < policy->burst)
-		outcome->more_us = debt_us +
-			(int64_t)(outcome->remaining + 1) * policy->interval_us -
-			policy->capacity_us;
-	if (violated)
-		outcome->retry_us = cost > policy->burst
-			? -1
-			: debt_us + (int64_t)cost * policy->interval_us - policy->capacity_us;
-}
-
-static bool
-has_policy(const struct limit *limit, uint32_t tag)
-{
-	for (unsigned i = 0; i < limit->policy_count; i++) {
-		if (limit->policies[i].tag == tag)
-			return true;
-	}
-	return false;
-}
-
-/* Room there always is: the fields of policies no longer known give way, the first one first. */
-static struct bucket_field *
-new_field(struct bucket *bucket, const struct limit *limit)
-{
-	unsigned i = 0;
-
-	if (bucket->count < BUCKET_FIELDS_MAX)
-		return &bucket->fields[bucket->count++];
-	while (has_policy(limit, bucket->fields[i].tag))
-		i++;
-	memmove(&bucket->fields[i], &bucket->fields[i + 1],
-		(BUCKET_FIELDS_MAX - 1 - i) * sizeof bucket->fields[0]);
-	return &bucket->fields[BUCKET_FIELDS_MAX - 1];
-}
+/* One limit of a check. */
+struct weighed {
+	struct part *parts;
+	bool admits; /* by all policies that can reject */
+};
 
 static void
-spend(struct bucket *bucket, const struct limit *limit, const struct policy *policy, int64_t tat_us)
+part_weigh(struct part *part, struct bucket *bucket, int64_t *words)
 {
-	struct bucket_field *field = find_field(bucket, policy->tag);
+	const struct algorithm *algorithm = algorithms[part->policy->algorithm];
+	const struct policy *policy = part->policy;
+	const struct bucket_field *stored = bucket_find(bucket, policy);
 
-	if (field == NULL)
-		field = new_field(bucket, limit);
-	*field = (struct bucket_field){ policy->tag, policy->interval_us, policy->capacity_us,
-		tat_us };
-	bucket->changed = true;
-}
-
-static bool
-is_worthless(const struct bucket_field *field, int64_t now_us)
-{
-	return field->tat_us <= now_us || is_impossible(field, now_us);
-}
-
-/* What is full again says nothing, and what is impossible nothing either. What will be spent on
- * keeps its place, so that a process that dies while it stores the bucket leaves no muddle. */
-static void
-drop_worthless(struct bucket *bucket, const struct limit *spent, int64_t now_us)
-{
-	unsigned kept = 0;
-
-	for (unsigned i = 0; i < bucket->count; i++) {
-		const struct bucket_field *field = &bucket->fields[i];
-
-		if (!is_worthless(field, now_us) ||
-			(spent != NULL && has_policy(spent, field->tag)))
-			bucket->fields[kept++] = *field;
+	part->field = (struct bucket_field){ .tag = policy->tag,
+		.algorithm = (uint16_t)policy->algorithm,
+		.interval_us = policy->interval_us,
+		.capacity_us = policy->capacity_us };
+	if (stored != NULL) {
+		part->field = *stored;
+		memcpy(words, stored->words, stored->count * sizeof words[0]);
 	}
-	bucket->count = kept;
+	part->field.words = words;
+	part->is_clamped = algorithm->bring(policy, &part->field, &part->moment);
+	part->used = algorithm->used(policy, &part->field, &part->moment);
+	part->is_violated =
+		part->moment.cost > policy->burst || part->used > policy->burst - part->moment.cost;
 }
 
-/* Whether the item's policies all admit; their debts are left in `debts`. */
-static bool
-weigh(const struct check_item *item, struct bucket *bucket, uint64_t cost, int64_t now_us,
-	struct debt *debts, bool *clamped)
+/* The room of the bucket is for all states that are stored, and for as much as new ones take. */
+static struct weighed
+weigh(const struct check *check, const struct check_item *item, struct bucket *bucket,
+	int64_t now_us, struct part *parts)
 {
-	bool admits = true;
+	struct weighed weighed = { parts, true };
+	int64_t *words = bucket->room;
 
-	for (unsigned i = 0; i < item->limit->policy_count; i++) {
-		debts[i] = debt_of(bucket, &item->limit->policies[i], cost, now_us, clamped);
-		admits = admits && !debts[i].is_violated;
-	}
-	return admits;
-}
-
-static void
-settle(const struct check *check, const struct check_item *item, struct bucket *bucket, bool spends,
-	const struct debt *debts, struct decision *decision)
-{
-	if (spends || bucket->changed)
-		drop_worthless(bucket, spends ? item->limit : NULL, decision->now_us);
 	for (unsigned i = 0; i < item->limit->policy_count; i++) {
 		const struct policy *policy = &item->limit->policies[i];
-		int64_t debt = debts[i].us;
+		const struct bucket_field *stored = bucket_find(bucket, policy);
+		const unsigned own = algorithm_words(policy);
 
-		if (spends) {
-			debt += (int64_t)check->cost * policy->interval_us;
-			spend(bucket, item->limit, policy, decision->now_us + debt);
-		}
-		outcome_set(&decision->outcomes[decision->count++], item, policy, debt, check->cost,
-			debts[i].is_violated);
+		parts[i].policy = policy;
+		parts[i].moment = (struct moment){ .now_us = now_us,
+			.cost = policy->algorithm == POLICY_CONCURRENT ? 1 : check->cost,
+			.lease = check->lease };
+		part_weigh(&parts[i], bucket, words);
+		words += stored != NULL && stored->count > own ? stored->count : own;
+		weighed.admits = weighed.admits && (policy->shadow || !parts[i].is_violated);
 	}
+	return weighed;
+}
+
+static void
+part_spend(struct part *part)
+{
+	algorithms[part->policy->algorithm]->spend(part->policy, &part->field, &part->moment);
+	part->used += part->moment.cost;
+}
+
+static int64_t
+part_until(const struct part *part, uint64_t allowed)
+{
+	return algorithms[part->policy->algorithm]->until(
+		part->policy, &part->field, &part->moment, allowed);
+}
+
+static void
+part_tell(const struct part *part, const struct check_item *item, struct outcome *outcome)
+{
+	const uint64_t burst = part->policy->burst, cost = part->moment.cost;
+	const uint64_t remaining = part->used < burst ? burst - part->used : 0;
+	const int64_t used = (int64_t)part->used;
+	int64_t wait_us = 0;
+
+	if (part->is_violated)
+		wait_us = cost > burst ? -1 : part_until(part, burst - cost);
+	else if (remaining < burst)
+		wait_us = part_until(part, burst - remaining - 1);
+	outcome_set_numbers(outcome, item, part->policy, part->is_violated ? -1 - used : used,
+		wait_us, part_until(part, 0));
+}
+
+static void
+settle(const struct check_item *item, struct bucket *bucket, const struct weighed *weighed,
+	struct decision *decision)
+{
+	const bool is_admitted = decision->verdict == VERDICT_ADMITTED;
+	const struct limit *limit = item->limit;
+	bool is_worth_dropping = true;
+
+	for (unsigned i = 0; i < limit->policy_count; i++) {
+		struct part *part = &weighed->parts[i];
+		const bool spends = is_admitted &&
+			(part->policy->shadow ? !part->is_violated : weighed->admits);
+
+		if (spends)
+			part_spend(part);
+		if (spends || part->is_clamped) {
+			if (is_worth_dropping)
+				bucket_drop_worthless(bucket, decision->now_us);
+			is_worth_dropping = false;
+			bucket_put(bucket, limit, &part->field);
+		}
+		part_tell(part, item, &decision->outcomes[decision->count++]);
+	}
+	if (bucket->changed)
+		bucket_trim(bucket, limit);
 }
 
 void
 decide(const struct check *check, struct bucket *buckets, int64_t now_us, struct decision *decision)
 {
-	struct debt debts[CHECK_LIMITS_MAX][LIMIT_POLICIES_MAX];
-	bool admits[CHECK_LIMITS_MAX];
+	struct part parts[CHECK_POLICIES_MAX];
+	struct weighed weighed[CHECK_LIMITS_MAX];
+	unsigned at = 0;
 
 	*decision = (struct decision){ .verdict = VERDICT_ADMITTED, .now_us = now_us };
 	for (unsigned i = 0; i < check->count; i++) {
 		const struct check_item *item = &check->items[i];
 
-		admits[i] =
-			weigh(item, &buckets[i], check->cost, now_us, debts[i], &decision->clamped);
-		if (!admits[i] && !item->shadow)
+		assert(at + item->limit->policy_count <= CHECK_POLICIES_MAX);
+		weighed[i] = weigh(check, item, &buckets[i], now_us, &parts[at]);
+		for (unsigned j = 0; j < item->limit->policy_count; j++)
+			decision->clamped = decision->clamped || parts[at + j].is_clamped;
+		at += item->limit->policy_count;
+		if (!weighed[i].admits && !item->shadow)
 			decision->verdict = VERDICT_REJECTED;
 	}
-	for (unsigned i = 0; i < check->count; i++) {
-		const bool spends = admits[i] && decision->verdict == VERDICT_ADMITTED;
-
-		settle(check, &check->items[i], &buckets[i], spends, debts[i], decision);
-	}
-}
-
-int64_t
-bucket_full_at(const struct bucket *bucket)
-{
-	int64_t at = 0;
-
-	for (unsigned i = 0; i < bucket->count; i++) {
-		if (bucket->fields[i].tat_us > at)
-			at = bucket->fields[i].tat_us;
-	}
-	return at;
-}
-
-const struct outcome *
-decision_violated(const struct decision *decision)
-{
-	const struct outcome *worst = NULL;
-
-	for (unsigned i = 0; i < decision->count; i++) {
-		const struct outcome *outcome = &decision->outcomes[i];
-
-		if (!outcome->violated || outcome->shadow)
-			continue;
-		if (worst == NULL || outcome->retry_us < 0 ||
-			(worst->retry_us >= 0 && outcome->retry_us > worst->retry_us))
-			worst = outcome;
-	}
-	return worst;
-}
-
-int64_t
-decision_retry_after_s(const struct decision *decision)
-{
-	const struct outcome *worst = decision_violated(decision);
-
-	if (worst == NULL || worst->retry_us < 0)
-		return 0;
-	const int64_t seconds = (worst->retry_us + US_PER_S - 1) / US_PER_S;
-
-	return seconds < 1 ? 1 : seconds;
+	for (unsigned i = 0; i < check->count; i++)
+		settle(&check->items[i], &buckets[i], &weighed[i], decision);
 }

@@ -1,11 +1,17 @@
-/* Compiles the limits of the configuration for deciding. */
-#include "weir/policy.h"
+/*
+ * Policies compiled for deciding, and what stands for them in stored state: tags, and codes for the
+ * common ones.
+ */
+#include "policy_private.h"
 
+#include "weir/algorithm.h"
 #include "weir/hash.h"
 
 #include <stdio.h>
 
 /* Counts that a code can say: 1 to 99, then 100 to 990 by tens, then 1000 to 5000 by hundreds. */
+#define BURST_MAX UINT64_C(1000000000000000)
+
 enum { CODES_PER_WINDOW = 230, CODE_TENS = 100, CODE_HUNDREDS = 190 };
 
 static const struct {
@@ -73,18 +79,27 @@ policy_of_code(unsigned code, uint32_t *tag, int64_t *interval_us, int64_t *capa
 uint32_t
 policy_tag(const char *name, enum policy_algorithm algorithm)
 {
-	static const char *const algorithm_names[] = { [POLICY_TOKEN_BUCKET] = "token-bucket",
-		[POLICY_SLIDING_WINDOW] = "sliding-window",
-		[POLICY_SLIDING_LOG] = "sliding-log",
-		[POLICY_CALENDAR] = "calendar",
-		[POLICY_CONCURRENT] = "concurrent" };
 	char text[256];
-	const int n = snprintf(text, sizeof text, "%s %s", algorithm_names[algorithm], name);
+	const int n = snprintf(text, sizeof text, "%s %s", algorithms[algorithm]->name, name);
 
 	return hash_tag(slice_make(text, (size_t)n < sizeof text ? (size_t)n : sizeof text - 1));
 }
 
+/* A shard has its part of the rate and of the burst, each rounded to its own disadvantage, so that
+ * all of them together never exceed the limit. */
 static void
+init_bucket(struct policy *policy, const struct config_policy *config)
+{
+	policy->burst = config->burst / config->shards;
+	policy->interval_us =
+		interval_of(config->rate.count, config->rate.window_us * config->shards);
+	policy->capacity_us = (int64_t)policy->burst * policy->interval_us;
+	if (config->shards == 1)
+		policy->code = policy_code(
+			config->name, config->rate.count, config->rate.window_us, config->burst);
+}
+
+void
 policy_init(struct policy *policy, const struct config_policy *config)
 {
 	*policy = (struct policy){
@@ -93,84 +108,62 @@ policy_init(struct policy *policy, const struct config_policy *config)
 		.tag = policy_tag(config->name, config->algorithm),
 		.count = config->rate.count,
 		.window_us = config->rate.window_us,
-		.interval_us = interval_of(config->rate.count, config->rate.window_us),
 		.burst = config->burst,
-		.code = policy_code(
-			config->name, config->rate.count, config->rate.window_us, config->burst),
+		.shadow = config->shadow,
+		.period = config->period,
+		.lease_us = config->lease_us,
 	};
-	policy->capacity_us = (int64_t)policy->burst * policy->interval_us;
-}
-
-static void
-put_signature(struct limit *limit)
-{
-	size_t len = 0;
-
-	if (limit->policy_count == 1 && limit->policies[0].code != 0) {
-		(void)snprintf(
-			limit->signature, sizeof limit->signature, "%u", limit->policies[0].code);
-		return;
-	}
-	for (unsigned i = 0; i < limit->policy_count; i++) {
-		const struct policy *policy = &limit->policies[i];
-		const int n = snprintf(limit->signature + len, sizeof limit->signature - len,
-			"%08x:%lld:%llu%s", policy->tag, (long long)policy->interval_us,
-			(unsigned long long)policy->burst, i + 1 < limit->policy_count ? " " : "=");
-
-		len += (size_t)n;
+	switch (config->algorithm) {
+	case POLICY_TOKEN_BUCKET:
+		init_bucket(policy, config);
+		break;
+	case POLICY_SLIDING_WINDOW:
+	case POLICY_SLIDING_LOG:
+	case POLICY_CALENDAR:
+		policy->interval_us = policy->capacity_us = config->rate.window_us;
+		break;
+	case POLICY_CONCURRENT:
+		policy->interval_us = policy->capacity_us = config->lease_us;
+		break;
 	}
 }
 
-/* The configuration refuses what these guard against; here they keep the arithmetic below 2^53
- * whatever comes. */
+/* Of a number that is no duration the arithmetic below would not be sound. */
 static bool
-is_exact(const struct config_policy *config)
+is_duration(int64_t us)
 {
-	return config->rate.count >= 1 && config->burst >= 1 &&
-		config->burst <= (uint64_t)(DURATION_MAX_US /
-					 interval_of(config->rate.count, config->rate.window_us));
+	return us >= 1 && us <= DURATION_MAX_US;
 }
 
-void
-limit_init(struct limit *limit, const struct config_limit *config, struct diagnostics *diagnostics)
+const char *
+policy_fault(const struct config_policy *config)
 {
-	static const char *const result_names[LIMIT_RESULTS] = { "admitted", "rejected",
-		"would_reject" };
+	static const char too_long[] =
+		"a bucket of more than 100 years cannot be counted exactly; lower the burst or "
+		"raise the rate";
+	const uint64_t count = config->rate.count;
+	const int64_t window_us = config->rate.window_us;
+	uint64_t most = BURST_MAX;
 
-	*limit = (struct limit){
-		.name = config->name, .enforce = config->enforce, .config = config
-	};
-	if (config->policy_count > LIMIT_POLICIES_MAX)
-		diagnostics_add(diagnostics, SEVERITY_ERROR, config->place, "policy",
-			"a limit has at most %d policies; split it into two limits",
-			LIMIT_POLICIES_MAX);
-	for (unsigned i = 0; i < config->policy_count && i < LIMIT_POLICIES_MAX; i++) {
-		if (config->policies[i].algorithm != POLICY_TOKEN_BUCKET) {
-			diagnostics_add(diagnostics, SEVERITY_ERROR, config->policies[i].place,
-				"policy", "only token buckets are decided by this version");
-			continue;
-		}
-		if (!is_exact(&config->policies[i])) {
-			diagnostics_add(diagnostics, SEVERITY_ERROR, config->policies[i].place,
-				"policy",
-				"a bucket of more than 100 years cannot be counted exactly; lower "
-				"the burst or raise the rate");
-			continue;
-		}
-		policy_init(&limit->policies[limit->policy_count], &config->policies[i]);
-		for (unsigned j = 0; j < limit->policy_count; j++) {
-			if (limit->policies[j].tag == limit->policies[limit->policy_count].tag)
-				diagnostics_add(diagnostics, SEVERITY_ERROR,
-					config->policies[i].place, "policy",
-					"the names \"%s\" and \"%s\" cannot be told apart in "
-					"stored state; rename one",
-					limit->policies[j].name, config->policies[i].name);
-		}
-		limit->policy_count++;
+	switch (config->algorithm) {
+	case POLICY_TOKEN_BUCKET:
+		if (count < 1 || config->shards < 1 || config->shards > POLICY_SHARDS_MAX ||
+			config->burst < config->shards || !is_duration(window_us))
+			return too_long;
+		most = (uint64_t)(DURATION_MAX_US / interval_of(count, window_us * config->shards));
+		return config->burst / config->shards <= most ? NULL : too_long;
+	case POLICY_SLIDING_LOG:
+		most = POLICY_LOG_MAX;
+		break;
+	case POLICY_CONCURRENT:
+		most = POLICY_CONCURRENT_MAX;
+		break;
+	case POLICY_SLIDING_WINDOW:
+	case POLICY_CALENDAR:
+		break;
 	}
-	put_signature(limit);
-	for (unsigned i = 0; i < LIMIT_RESULTS; i++)
-		limit->results[i] = counter_find(COUNT_DECISIONS,
-			(const struct slice[]){
-				slice_of(config->name), slice_of(result_names[i]) });
+	if (config->burst < 1 || config->burst > most ||
+		!is_duration(config->algorithm == POLICY_CONCURRENT ? config->lease_us : window_us))
+		return "a count or time that cannot be counted exactly; lower it";
+	return NULL;
 }

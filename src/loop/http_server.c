@@ -1,63 +1,75 @@
-/* libevent's HTTP server with the few bounds that it needs. */
-#include "weir/http_server.h"
+/*
+ * HTTP for a few local clients. libevent's server is not used: it has no bound on its connections,
+ * and when descriptors run out it neither rests nor tells.
+ *
+ * The connections stand in one list, the longest idle first: when there are as many as there may
+ * be, it goes for a new one; when all are being answered, new ones wait at the socket.
+ */
+#include "http_conn.h"
 
-#include "loop_private.h"
-
-#include <event2/buffer.h>
-#include <event2/http.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { ANSWER_MAX = 16 * 1024 * 1024, HEADERS_MAX = 8192, BODY_MAX = 4096, TIMEOUT_S = 10 };
+enum { ACCEPT_BATCH = 16 };
 
-struct http_server {
-	struct evhttp *http;
-	http_fn *fn;
-	void *context;
-};
-
-static void
-send_answer(struct evhttp_request *request, const struct http_answer *answer)
+void
+http_server_append(struct http_conn *conn)
 {
-	/* libevent would send a body behind HEAD too, which the client takes for the next answer.
-	 */
-	const bool is_head = evhttp_request_get_command(request) == EVHTTP_REQ_HEAD;
-	const struct slice bytes = buf_slice(&answer->body);
-	struct evbuffer *body = evbuffer_new();
-	char length[24];
+	struct http_server *server = conn->server;
 
-	(void)snprintf(length, sizeof length, "%zu", bytes.len);
-	if (body == NULL || (!is_head && evbuffer_add(body, bytes.ptr, bytes.len) != 0)) {
-		evhttp_send_error(request, HTTP_INTERNAL, NULL);
-	} else {
-		struct evkeyvalq *headers = evhttp_request_get_output_headers(request);
+	conn->next = NULL;
+	conn->at = server->end;
+	*server->end = conn;
+	server->end = &conn->next;
+	server->count++;
+}
 
-		(void)evhttp_add_header(headers, "Content-Type", answer->content_type);
-		(void)evhttp_add_header(headers, "Content-Length", length);
-		(void)evhttp_add_header(headers, "Cache-Control", "no-store");
-		evhttp_send_reply(request, answer->status, NULL, body);
-	}
-	if (body != NULL)
-		evbuffer_free(body);
+void
+http_server_remove(struct http_conn *conn)
+{
+	struct http_server *server = conn->server;
+
+	*conn->at = conn->next;
+	if (conn->next != NULL)
+		conn->next->at = conn->at;
+	else
+		server->end = conn->at;
+	server->count--;
+}
+
+/* NULL: all are being answered. */
+static struct http_conn *
+longest_idle(const struct http_server *server)
+{
+	struct http_conn *conn = server->first;
+
+	while (conn != NULL && !http_conn_is_idle(conn))
+		conn = conn->next;
+	return conn;
+}
+
+void
+http_server_look(struct http_server *server)
+{
+	const bool full = server->count >= HTTP_CONNECTIONS_MAX && longest_idle(server) == NULL;
+
+	if (full == server->paused)
+		return;
+	server->paused = full;
+	if (full)
+		listener_pause(server->listener);
+	else
+		listener_resume(server->listener);
 }
 
 static void
-on_request(struct evhttp_request *request, void *context)
+on_accept(void *context, int fd)
 {
-	const struct http_server *server = context;
-	const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(request);
-	const char *path = uri == NULL ? NULL : evhttp_uri_get_path(uri);
-	struct http_answer answer = { .status = HTTP_NOTFOUND,
-		.content_type = "text/plain; charset=utf-8" };
+	struct http_server *server = context;
 
-	buf_init(&answer.body, ANSWER_MAX);
-	server->fn(server->context, path == NULL || path[0] == '\0' ? "/" : path, &answer);
-	if (answer.status == HTTP_NOTFOUND && answer.body.len == 0 &&
-		buf_printf(&answer.body, "not found\n") != 0)
-		answer.status = HTTP_INTERNAL;
-	send_answer(request, &answer);
-	buf_release(&answer.body);
+	if (server->count >= HTTP_CONNECTIONS_MAX && longest_idle(server) != NULL)
+		http_conn_close(longest_idle(server));
+	http_conn_open(server, fd);
 }
 
 struct http_server *
@@ -66,26 +78,18 @@ http_server_new(struct loop *loop, int fd, http_fn *fn, void *context, struct er
 	struct http_server *server = calloc(1, sizeof *server);
 
 	if (server != NULL)
-		server->http = evhttp_new(loop_base(loop));
-	if (server == NULL || server->http == NULL) {
+		server->listener = listener_new(loop, fd, ACCEPT_BATCH, on_accept, server);
+	if (server == NULL || server->listener == NULL) {
 		(void)err_set(err, "no memory for the metrics server");
 		(void)close(fd);
 		free(server);
 		return NULL;
 	}
+	server->loop = loop;
+	server->fd = fd;
+	server->end = &server->first;
 	server->fn = fn;
 	server->context = context;
-	evhttp_set_allowed_methods(server->http, EVHTTP_REQ_GET | EVHTTP_REQ_HEAD);
-	evhttp_set_max_headers_size(server->http, HEADERS_MAX);
-	evhttp_set_max_body_size(server->http, BODY_MAX);
-	evhttp_set_timeout(server->http, TIMEOUT_S);
-	evhttp_set_gencb(server->http, on_request, server);
-	if (evhttp_accept_socket(server->http, fd) != 0) {
-		(void)err_set(err, "the metrics server cannot listen");
-		(void)close(fd);
-		http_server_free(server);
-		return NULL;
-	}
 	return server;
 }
 
@@ -94,6 +98,9 @@ http_server_free(struct http_server *server)
 {
 	if (server == NULL)
 		return;
-	evhttp_free(server->http);
+	while (server->first != NULL)
+		http_conn_close(server->first);
+	listener_free(server->listener);
+	(void)close(server->fd);
 	free(server);
 }

@@ -2,6 +2,9 @@
  * Accepting. Several threads may accept from one socket; who comes late finds nothing, which is no
  * error. Running out of descriptors must not turn into a busy loop: the listener rests and tries
  * again.
+ *
+ * The kernel wakes us for what waits, but not for its end. So a listener that is to take the rest
+ * asks by itself, a batch a turn, until there is none.
  */
 #include "weir/listener.h"
 
@@ -11,10 +14,12 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
-enum { REST_US = 100000 };
+enum { REST_US = 100000, DROPPED_MAX = 65536 };
 
 struct listener {
 	struct loop *loop;
@@ -22,6 +27,7 @@ struct listener {
 	unsigned batch;
 	listener_fn *fn;
 	void *context;
+	listener_none_fn *none; /* NULL: it goes on accepting */
 	struct event *readable;
 	struct timer *rest;
 	bool paused;
@@ -42,33 +48,80 @@ rest(struct listener *listener, int error)
 
 	if (log_throttle_pass(&listener->throttle, now, &held))
 		log_error("Connections cannot be accepted; trying again every 100 ms.",
-			LOG_TEXT("error", strerror(error)), LOG_INT("kept_back", held));
+			LOG_TEXT("error", strerror(error)), LOG_KEPT_BACK(held));
 	(void)event_del(listener->readable);
 	timer_set(listener->rest, now + REST_US);
+}
+
+/* A peer that vanishes without a word, with its machine or its network, is noticed after two
+ * minutes; the system's own two hours are too long to hold a request. */
+static void
+prepare_tcp(int fd)
+{
+	const int one = 1, idle_s = 60, interval_s = 15, probes = 4;
+
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+	(void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof one);
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof interval_s);
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
+}
+
+/* 0, or an errno. */
+static int
+take_one(struct listener *listener)
+{
+	struct sockaddr_storage peer;
+	socklen_t len = sizeof peer;
+	const int connection =
+		accept4(listener->fd, (struct sockaddr *)&peer, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+	if (connection < 0)
+		return errno;
+	if (peer.ss_family == AF_INET || peer.ss_family == AF_INET6)
+		prepare_tcp(connection);
+	listener->fn(listener->context, connection);
+	return 0;
+}
+
+/* It is readable for ever then, though a unix socket says EAGAIN. */
+static bool
+is_shut(const struct listener *listener)
+{
+	struct pollfd state = { .fd = listener->fd, .events = 0 };
+
+	return poll(&state, 1, 0) == 1 && (state.revents & (POLLHUP | POLLERR)) != 0;
+}
+
+static void
+take_batch(struct listener *listener)
+{
+	unsigned count = 0;
+	int error = 0;
+
+	while (count < listener->batch && !listener->paused && error == 0) {
+		error = take_one(listener);
+		count += error == 0 ? 1 : 0;
+	}
+	if (error == EAGAIN && listener->none == NULL && (count > 0 || !is_shut(listener)))
+		return;
+	if (error == EAGAIN || error == EINVAL) {
+		(void)event_del(listener->readable);
+		if (listener->none != NULL)
+			listener->none(listener->context);
+		return;
+	}
+	if (error != 0 && !is_passing(error))
+		rest(listener, error);
+	else if (listener->none != NULL && !listener->paused)
+		timer_set(listener->rest, loop_now_us(listener->loop));
 }
 
 static void
 on_readable(evutil_socket_t fd, short what, void *context)
 {
-	struct listener *listener = context;
-	const int one = 1;
-
-	(void)what;
-	for (unsigned i = 0; i < listener->batch && !listener->paused; i++) {
-		struct sockaddr_storage peer;
-		socklen_t len = sizeof peer;
-		const int connection =
-			accept4(fd, (struct sockaddr *)&peer, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
-
-		if (connection < 0) {
-			if (!is_passing(errno))
-				rest(listener, errno);
-			return;
-		}
-		if (peer.ss_family == AF_INET || peer.ss_family == AF_INET6)
-			(void)setsockopt(connection, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-		listener->fn(listener->context, connection);
-	}
+	(void)fd, (void)what;
+	take_batch(context);
 }
 
 static void
@@ -76,8 +129,11 @@ rested(void *context)
 {
 	struct listener *listener = context;
 
-	if (!listener->paused)
-		(void)event_add(listener->readable, NULL);
+	if (listener->paused)
+		return;
+	(void)event_add(listener->readable, NULL);
+	if (listener->none != NULL)
+		take_batch(listener);
 }
 
 struct listener *
@@ -127,4 +183,33 @@ listener_resume(struct listener *listener)
 {
 	listener->paused = false;
 	(void)event_add(listener->readable, NULL);
+	if (listener->none != NULL)
+		timer_set(listener->rest, loop_now_us(listener->loop));
+}
+
+void
+listener_take_rest(struct listener *listener, listener_none_fn *none)
+{
+	listener->none = none;
+	timer_set(listener->rest, loop_now_us(listener->loop));
+}
+
+unsigned
+listener_drop_rest(struct listener *listener)
+{
+	unsigned count = 0;
+
+	/* New ones may come for as long as we look. */
+	for (unsigned i = 0; i < DROPPED_MAX; i++) {
+		const int connection = accept4(listener->fd, NULL, NULL, SOCK_CLOEXEC);
+		char byte;
+
+		if (connection < 0 && is_passing(errno) && errno != EAGAIN)
+			continue;
+		if (connection < 0)
+			break;
+		count += recv(connection, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0 ? 1 : 0;
+		(void)close(connection);
+	}
+	return count;
 }

@@ -4,23 +4,13 @@
  * there in one go, so it holds the lock a few times a second under load, and the loops never wait
  * for a disk.
  */
-#include "weir/log_sink.h"
+#include "log_target.h"
 
-#include "weir/clock.h"
-
-#include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
-#include <syslog.h>
 #include <time.h>
-#include <unistd.h>
 
 enum { HALF_SIZE = 512 * 1024, CLOSE_WAIT_MS = 500 };
 
@@ -30,9 +20,7 @@ struct entry {
 };
 
 struct log_sink {
-	enum log_sink_kind kind;
-	char *path;
-	int fd; /* -1: to be opened */
+	struct log_target target;
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
@@ -42,118 +30,18 @@ struct log_sink {
 	bool closing, done;
 };
 
-static const int syslog_priorities[] = { LOG_ERR, LOG_WARNING, LOG_INFO, LOG_DEBUG };
-
-static int
-open_syslog(void)
-{
-	const struct sockaddr_un name = { .sun_family = AF_UNIX, .sun_path = "/dev/log" };
-	const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-
-	if (fd >= 0 && connect(fd, (const struct sockaddr *)&name, sizeof name) != 0) {
-		(void)close(fd);
-		return -1;
-	}
-	return fd;
-}
-
-static int
-open_target(const struct log_sink *sink)
-{
-	switch (sink->kind) {
-	case LOG_SINK_STDERR:
-		return STDERR_FILENO;
-	case LOG_SINK_SYSLOG:
-		return open_syslog();
-	case LOG_SINK_FILE:
-		return open(sink->path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0640);
-	}
-	return -1;
-}
-
-/* A file that logrotate has moved away is given up for the new one of that name. */
-static void
-follow_rename(struct log_sink *sink)
-{
-	struct stat ours, there;
-
-	if (sink->kind != LOG_SINK_FILE || sink->fd < 0 || fstat(sink->fd, &ours) != 0)
-		return;
-	if (stat(sink->path, &there) == 0 && there.st_dev == ours.st_dev &&
-		there.st_ino == ours.st_ino)
-		return;
-	const int fd = open_target(sink);
-
-	if (fd < 0)
-		return;
-	(void)close(sink->fd);
-	sink->fd = fd;
-}
-
-static int
-prefix_of(const struct log_sink *sink, enum log_level level, char *out, size_t size)
-{
-	const time_t now = (time_t)(clock_wall_us() / 1000000);
-	struct tm tm;
-	char stamp[40];
-
-	switch (sink->kind) {
-	case LOG_SINK_STDERR:
-		return snprintf(out, size, "weir: ");
-	case LOG_SINK_SYSLOG:
-		(void)localtime_r(&now, &tm);
-		(void)strftime(stamp, sizeof stamp, "%b %e %H:%M:%S", &tm);
-		return snprintf(out, size,
-			"<%d>%s weir[%d]: ", LOG_DAEMON | syslog_priorities[level], stamp,
-			(int)getpid());
-	case LOG_SINK_FILE:
-		(void)localtime_r(&now, &tm);
-		(void)strftime(stamp, sizeof stamp, "%Y-%m-%dT%H:%M:%S%z", &tm);
-		return snprintf(out, size, "%s weir[%d] ", stamp, (int)getpid());
-	}
-	return 0;
-}
-
-/* JSON lines stand alone: they carry their own time, and a prefix would make them no JSON. */
-static bool
-write_line(struct log_sink *sink, enum log_level level, const char *line, size_t len)
-{
-	char whole[LOG_LINE_MAX + 96];
-	const bool bare = sink->kind != LOG_SINK_SYSLOG && len > 0 && line[0] == '{';
-	const int prefix = bare ? 0 : prefix_of(sink, level, whole, sizeof whole);
-	size_t total = (size_t)prefix + len;
-
-	memcpy(whole + prefix, line, len);
-	if (sink->kind != LOG_SINK_SYSLOG)
-		whole[total++] = '\n';
-	if (sink->fd < 0)
-		sink->fd = open_target(sink);
-	if (sink->fd < 0)
-		return false;
-	ssize_t n;
-
-	do {
-		n = write(sink->fd, whole, total);
-	} while (n < 0 && errno == EINTR);
-	if (n < 0 && sink->kind == LOG_SINK_SYSLOG) {
-		(void)close(sink->fd);
-		sink->fd = -1;
-	}
-	return n == (ssize_t)total;
-}
-
 static uint64_t
 write_all(struct log_sink *sink, size_t filled)
 {
 	uint64_t lost = 0;
 
-	follow_rename(sink);
+	log_target_follow(&sink->target);
 	for (size_t at = 0; at < filled;) {
 		struct entry entry;
 
 		memcpy(&entry, sink->writing + at, sizeof entry);
 		at += sizeof entry;
-		if (!write_line(sink, entry.level, sink->writing + at, entry.len))
+		if (!log_target_write(&sink->target, entry.level, sink->writing + at, entry.len))
 			lost++;
 		at += entry.len;
 	}
@@ -212,11 +100,9 @@ start_writer(struct log_sink *sink)
 static void
 destroy(struct log_sink *sink)
 {
-	if (sink->fd >= 0 && sink->kind != LOG_SINK_STDERR)
-		(void)close(sink->fd);
+	log_target_close(&sink->target);
 	free(sink->filling);
 	free(sink->writing);
-	free(sink->path);
 	free(sink);
 }
 
@@ -229,16 +115,12 @@ log_sink_open(enum log_sink_kind kind, const char *path, struct err *err)
 		(void)err_set(err, "no memory for the log");
 		return NULL;
 	}
-	sink->kind = kind;
-	sink->path = path == NULL ? NULL : strdup(path);
-	sink->filling = malloc(HALF_SIZE);
-	sink->writing = malloc(HALF_SIZE);
-	sink->fd = open_target(sink);
-	if (sink->fd < 0 && kind == LOG_SINK_FILE) {
-		(void)err_set(err, "the log file %s cannot be opened: %s", path, strerror(errno));
-		destroy(sink);
+	if (log_target_open(&sink->target, kind, path, err) != 0) {
+		free(sink);
 		return NULL;
 	}
+	sink->filling = malloc(HALF_SIZE);
+	sink->writing = malloc(HALF_SIZE);
 	if (sink->filling == NULL || sink->writing == NULL || start_writer(sink) != 0) {
 		(void)err_set(err, "no memory for the log");
 		destroy(sink);

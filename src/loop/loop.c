@@ -117,9 +117,10 @@ loop_post(struct loop *loop, posted_fn *run, void *context)
 	*loop->inbox_end = posted;
 	loop->inbox_end = &posted->next;
 	(void)pthread_mutex_unlock(&loop->inbox_lock);
-	/* A full counter means that the loop is about to wake anyway. */
-	if (write(loop->inbox_fd, &one, sizeof one) < 0 && errno != EAGAIN)
-		return -1;
+	/* It is the loop's now, whatever comes of this. A full counter means that the loop is about
+	 * to wake anyway. */
+	while (write(loop->inbox_fd, &one, sizeof one) < 0 && errno == EINTR)
+		continue;
 	return 0;
 }
 
@@ -136,18 +137,23 @@ open_inbox(struct loop *loop, struct err *err)
 	return 0;
 }
 
-/* libevent would write to standard error itself, and wait for whoever reads it. */
+/* libevent would write to standard error itself, and wait for whoever reads it. It may repeat
+ * itself in each turn, and does not say on which loop it is: one throttle a thread. */
 static void
 pass_on_log(int severity, const char *text)
 {
+	static _Thread_local struct log_throttle throttle = { .period_us = 10000000, .burst = 5 };
 	static const enum log_level levels[] = { [EVENT_LOG_DEBUG] = LOG_LEVEL_DEBUG,
 		[EVENT_LOG_MSG] = LOG_LEVEL_INFO,
 		[EVENT_LOG_WARN] = LOG_LEVEL_WARN,
 		[EVENT_LOG_ERR] = LOG_LEVEL_ERROR };
 
-	if (severity >= EVENT_LOG_DEBUG && severity <= EVENT_LOG_ERR)
+	uint64_t held;
+
+	if (severity >= EVENT_LOG_DEBUG && severity <= EVENT_LOG_ERR &&
+		log_throttle_pass(&throttle, clock_monotonic_us(), &held))
 		log_fields(levels[severity], "The event library has something to say.",
-			LOG_TEXT("text", text), (struct log_field){ 0 });
+			LOG_TEXT("text", text), LOG_KEPT_BACK(held), (struct log_field){ 0 });
 }
 
 static struct event_base *

@@ -3,6 +3,7 @@
 #define WEIR_LOOP_PRIVATE_H
 
 #include "weir/loop.h"
+#include "weir/socket.h"
 
 #include <event2/event.h>
 
@@ -45,6 +46,14 @@ struct resolver;
 /* resolver_new with another file in the place of /etc/resolv.conf, for tests. */
 struct resolver *
 resolver_new_with(struct loop *loop, const char *resolv_conf, struct err *err) WEIR_MUST_CHECK;
+
+/* ---- socket_file.c ---- */
+
+enum { SOCKET_BACKLOG = 4096 };
+
+/* Binds a unix socket and listens. It leaves no file when it fails. */
+int socket_file_listen(int fd, const struct address *address, const struct socket_owner *owner,
+	struct socket_file *file, struct err *err) WEIR_MUST_CHECK;
 
 /* ---- stream.c ---- */
 

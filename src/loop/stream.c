@@ -36,12 +36,13 @@ struct stream {
 	void *context;
 	int fd;
 	struct event readable, writable;
-	struct timer *deadline; /* made when it is first needed */
+	struct timer *deadline, *stalled; /* made when they are first needed */
+	int64_t send_timeout_us; /* 0: none */
 	struct deferred end_of_turn;
 	struct buf out;
 	int error; /* an errno that `failed` has still to tell */
-	bool connecting, broken, paused, ended, was_full, sent, finish, finished, watch_close,
-		watched, read_on, deaf;
+	bool connecting, broken, paused, ended, was_full, finish, finished, watch_close, watched,
+		read_on, deaf;
 	bool closed; /* by the owner; freed by leave() */
 	unsigned depth;
 };
@@ -50,6 +51,7 @@ static void
 destroy(struct stream *stream)
 {
 	timer_free(stream->deadline);
+	timer_free(stream->stalled);
 	buf_release(&stream->out);
 	free(stream);
 }
@@ -103,6 +105,33 @@ break_stream(struct stream *stream, int error)
 }
 
 static void
+on_stalled(void *context)
+{
+	break_stream(context, ETIMEDOUT);
+}
+
+static void
+end_stall(struct stream *stream)
+{
+	if (stream->stalled != NULL)
+		timer_cancel(stream->stalled);
+}
+
+/* Output must wait, from now on or as before. */
+static void
+limit_stall(struct stream *stream)
+{
+	if (stream->send_timeout_us == 0)
+		return;
+	if (stream->stalled == NULL)
+		stream->stalled = timer_new(stream->loop, on_stalled, stream);
+	if (stream->stalled == NULL)
+		break_stream(stream, ENOMEM);
+	else if (!timer_is_set(stream->stalled))
+		timer_set(stream->stalled, loop_now_us(stream->loop) + stream->send_timeout_us);
+}
+
+static void
 watch_writable(struct stream *stream)
 {
 	if (!event_pending(&stream->writable, EV_WRITE, NULL))
@@ -114,6 +143,7 @@ static void
 go_deaf(struct stream *stream)
 {
 	stream->deaf = true;
+	end_stall(stream);
 	buf_consume(&stream->out, stream->out.len);
 }
 
@@ -129,10 +159,10 @@ write_some(struct stream *stream, const struct iovec *pieces, int count)
 		n = count == 1 ? send(stream->fd, pieces->iov_base, pieces->iov_len, MSG_NOSIGNAL)
 			       : sendmsg(stream->fd, &message, MSG_NOSIGNAL);
 	} while (n < 0 && errno == EINTR);
-	if (n >= 0) {
-		stream->sent = stream->sent || n > 0;
+	if (n > 0)
+		end_stall(stream);
+	if (n >= 0)
 		return (size_t)n;
-	}
 	if (errno == EAGAIN)
 		return 0;
 	if (stream->read_on && (errno == EPIPE || errno == ECONNRESET))
@@ -172,6 +202,7 @@ flush(struct stream *stream)
 		return;
 	if (stream->out.len > 0) {
 		watch_writable(stream);
+		limit_stall(stream);
 		return;
 	}
 	buf_rest(&stream->out);
@@ -180,6 +211,14 @@ flush(struct stream *stream)
 		stream->handler->drained(stream->context);
 	}
 	finish_now(stream);
+}
+
+void
+stream_flush(struct stream *stream)
+{
+	enter(stream);
+	flush(stream);
+	leave(stream);
 }
 
 static void
@@ -347,6 +386,7 @@ stream_close(struct stream *stream)
 	loop_undefer(stream->loop, &stream->end_of_turn);
 	if (stream->deadline != NULL)
 		timer_cancel(stream->deadline);
+	end_stall(stream);
 	(void)close(stream->fd);
 	stream->was_full = false;
 	if (stream->depth == 0)
@@ -362,7 +402,7 @@ stream_is_connected(const struct stream *stream)
 void
 stream_write(struct stream *stream, struct slice bytes)
 {
-	stream_write_pair(stream, bytes, (struct slice){ NULL, 0 });
+	stream_write_pair(stream, (struct slice){ NULL, 0 }, bytes);
 }
 
 /* Gives the kernel what waits, and the head and the body behind it. Returns what it took of the
@@ -425,12 +465,6 @@ size_t
 stream_queued(const struct stream *stream)
 {
 	return stream->out.len;
-}
-
-bool
-stream_has_sent(const struct stream *stream)
-{
-	return stream->sent;
 }
 
 void
@@ -497,6 +531,12 @@ stream_peer_is_gone(const struct stream *stream)
 		name.ss_family != AF_UNIX)
 		return true;
 	return poll(&state, 1, 0) == 1 && (state.revents & (POLLHUP | POLLERR)) != 0;
+}
+
+void
+stream_set_send_timeout(struct stream *stream, int64_t timeout_us)
+{
+	stream->send_timeout_us = timeout_us;
 }
 
 void

@@ -1,8 +1,9 @@
 /*
  * Entries in a stripe, under its lock. A process may die between any two stores: then the next one
- * to lock the stripe repairs it, which rebuilds chains and free list from the cells alone. So a
- * head is marked as such last, when it is whole; and of an entry that is there the old state or the
- * new one is found, whatever its length.
+ * to lock the stripe repairs it, which rebuilds chains and free list from the cells alone. So an
+ * entry is never written over: its new state is written to cells of its own, and their head is
+ * marked as such last, when all is whole. Only then is the old entry given up. Whoever repairs the
+ * stripe finds the old state or the new one, or both, and then keeps one.
  */
 #include "cells.h"
 
@@ -10,7 +11,8 @@
 #include <stdatomic.h>
 #include <string.h>
 
-enum { EVICTION_SAMPLE = 16 };
+/* Of the entries that may give way, so many are looked at. */
+enum { SWEPT = 16, SCATTERED = 8 };
 
 /* What stands before is stored before. The compiler alone could change that: the kernel ends a
  * process with all that it has stored. */
@@ -157,27 +159,55 @@ entry_release(const struct stripe_view *view, struct cell *head)
 	}
 }
 
-/* Frees an entry other than `keep`. The sample goes round, so every entry has its turn. */
-static void
-make_room(
-	const struct stripe_view *view, const struct cell *keep, int64_t now_us, unsigned *evicted)
+/* The one of two entries that is worthless first. What is no entry, or is to be kept, is not
+ * chosen. */
+static struct cell *
+lesser(struct cell *least, struct cell *cell, const struct cell *keep)
+{
+	if (cell->kind != CELL_HEAD || cell == keep)
+		return least;
+	return least == NULL || cell->u.head.worthless_at_us < least->u.head.worthless_at_us
+		? cell
+		: least;
+}
+
+/* A few entries in a row, the hand going round, so that every entry has its turn, and the oldest
+ * first; fewer if one is worthless. */
+static struct cell *
+sweep(const struct stripe_view *view, const struct cell *keep, int64_t now_us)
 {
 	struct cell *least = NULL;
 	unsigned seen = 0;
 
-	for (uint32_t steps = 0;
-		steps < view->cell_count && (seen < EVICTION_SAMPLE || least == NULL); steps++) {
+	for (uint32_t steps = 0; steps < view->cell_count && (seen < SWEPT || least == NULL);
+		steps++) {
 		const uint32_t at = view->stripe->hand;
-		struct cell *cell = &view->cells[at];
 
 		view->stripe->hand = at + 1 < view->cell_count ? at + 1 : 1;
-		if (cell->kind != CELL_HEAD || cell == keep)
-			continue;
-		seen++;
-		if (least == NULL || cell->u.head.worthless_at_us < least->u.head.worthless_at_us)
-			least = cell;
-		if (least->u.head.worthless_at_us <= now_us)
+		seen += view->cells[at].kind == CELL_HEAD;
+		least = lesser(least, &view->cells[at], keep);
+		if (least != NULL && least->u.head.worthless_at_us <= now_us)
 			break;
+	}
+	return least;
+}
+
+/* Frees an entry other than `keep`. Those that came together lie together, and may all be worth
+ * much: so some are looked at that lie far apart. */
+static void
+make_room(
+	const struct stripe_view *view, const struct cell *keep, int64_t now_us, unsigned *evicted)
+{
+	const uint32_t cells = view->cell_count - 1;
+	struct cell *least = sweep(view, keep, now_us);
+
+	for (uint32_t i = 1; i <= SCATTERED; i++) {
+		if (least == NULL || least->u.head.worthless_at_us <= now_us)
+			break;
+		const uint32_t at =
+			(view->stripe->hand + i * (cells / (SCATTERED + 1))) % cells + 1;
+
+		least = lesser(least, &view->cells[at], keep);
 	}
 	if (least == NULL)
 		return;
@@ -200,39 +230,23 @@ cell_take(
 	return index;
 }
 
-/* At least as many cells behind the head as `len` needs. A stripe has room for the largest state
- * many times over. */
-static void
-grow(const struct stripe_view *view, struct cell *head, size_t len, int64_t now_us,
+/* Cells for a state of `len` bytes, not yet an entry; their head. A stripe has room for the largest
+ * state several times over. */
+static struct cell *
+take_cells(const struct stripe_view *view, size_t len, const struct cell *keep, int64_t now_us,
 	unsigned *evicted)
 {
+	struct cell *head = &view->cells[cell_take(view, keep, now_us, evicted)];
 	struct cell *last = head;
 
 	for (size_t covered = HEAD_BYTES; covered < len; covered += MORE_BYTES) {
-		if (last->more == CELL_NONE) {
-			const uint32_t index = cell_take(view, head, now_us, evicted);
+		const uint32_t index = cell_take(view, keep, now_us, evicted);
 
-			view->cells[index].kind = CELL_MORE;
-			last->more = index;
-		}
-		last = &view->cells[last->more];
+		view->cells[index].kind = CELL_MORE;
+		last->more = index;
+		last = &view->cells[index];
 	}
-}
-
-/* And no more than that, once the state no longer reaches beyond. */
-static void
-trim(const struct stripe_view *view, struct cell *head)
-{
-	struct cell *last = head;
-
-	for (size_t covered = HEAD_BYTES; covered < head->len; covered += MORE_BYTES)
-		last = &view->cells[last->more];
-	while (last->more != CELL_NONE) {
-		const uint32_t surplus = last->more;
-
-		last->more = view->cells[surplus].more;
-		cell_release(view, surplus);
-	}
+	return head;
 }
 
 static void
@@ -247,33 +261,26 @@ fill(const struct stripe_view *view, struct cell *head, const uint8_t *bytes, si
 		memcpy(view->cells[more].u.bytes, bytes + done, n);
 		done += n;
 	}
-	keep_order();
 	head->len = (uint16_t)len;
-	keep_order();
 }
 
 void
 stripe_write(const struct stripe_view *view, const struct hash_wide *key, const uint8_t *bytes,
 	size_t len, int64_t worthless_at_us, int64_t now_us, unsigned *evicted)
 {
-	struct cell *head = stripe_find(view, key);
-	const bool is_new = head == NULL;
+	struct cell *old = stripe_find(view, key);
+	struct cell *head = take_cells(view, len, old, now_us, evicted);
 
-	if (is_new) {
-		head = &view->cells[cell_take(view, NULL, now_us, evicted)];
-		head->u.head.key = *key;
-		head->len = 0;
-	}
-	grow(view, head, len, now_us, evicted);
+	head->u.head.key = *key;
 	head->u.head.worthless_at_us = worthless_at_us;
 	fill(view, head, bytes, len);
-	trim(view, head);
-	if (is_new) {
-		uint32_t *chain = chain_of(view, key);
+	keep_order();
+	head->kind = CELL_HEAD;
+	keep_order();
+	if (old != NULL)
+		entry_release(view, old);
+	uint32_t *chain = chain_of(view, key);
 
-		head->next = *chain;
-		keep_order();
-		head->kind = CELL_HEAD;
-		*chain = (uint32_t)(head - view->cells);
-	}
+	head->next = *chain;
+	*chain = (uint32_t)(head - view->cells);
 }

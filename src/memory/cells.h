@@ -20,8 +20,10 @@ enum {
 	CELL_NONE = 0, /* cell 0 of a stripe holds the stripe itself, so no link means it */
 	HEAD_BYTES = CELL_SIZE - 40,
 	MORE_BYTES = CELL_SIZE - 16,
-	STATE_MAX = 512, /* bytes of state in an entry */
+	STATE_MAX = BUCKET_PACKED_MAX * (int)sizeof(int64_t), /* bytes of state in an entry */
 };
+
+_Static_assert(STATE_MAX <= UINT16_MAX, "a cell can tell the length of any state");
 
 enum cell_kind { CELL_FREE, CELL_HEAD, CELL_MORE };
 
@@ -73,7 +75,7 @@ struct cell *stripe_find(const struct stripe_view *view, const struct hash_wide 
 size_t stripe_read(const struct stripe_view *view, const struct cell *head, uint8_t *out);
 
 /*
- * Stores a state of `len` bytes, at most STATE_MAX, making the entry if there is none. When the
+ * Stores a state of `len` bytes, at most STATE_MAX, in place of the one that is there. When the
  * stripe is full, an entry that is worthless at now_us gives way, or else of a few the one that is
  * worthless first; *evicted counts the latter.
  */

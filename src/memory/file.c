@@ -43,6 +43,12 @@ may_be_replaced(int fd)
 			memcmp(start, nothing, sizeof start) == 0);
 }
 
+static int
+not_ours(struct err *err)
+{
+	return err_set(err, "it is there already and is not weir's; choose another [memory] state");
+}
+
 enum file_state {
 	FILE_READY,
 	FILE_FAILED, /* err says why */
@@ -85,7 +91,7 @@ use_file(struct memory *memory, int fd, uint64_t *size, struct err *err)
 	}
 	if (may_be_replaced(fd))
 		return FILE_FOREIGN;
-	(void)err_set(err, "it is there already and is not weir's; choose another [memory] state");
+	(void)not_ours(err);
 	return FILE_FAILED;
 }
 
@@ -100,13 +106,28 @@ is_at(int fd, const char *path)
 		here.st_ino == there.st_ino;
 }
 
+/* Often weir was run by root once, to try it. */
+static void
+cannot_open(const char *path, int error, struct err *err)
+{
+	struct err why;
+
+	(void)err_set_open(&why, path, error);
+	(void)err_set(err, "%s%s", why.text,
+		error == EACCES
+			? "; remove it while weir is stopped, or choose another [memory] state"
+			: "");
+}
+
 static enum file_state
 open_once(struct memory *memory, const char *path, uint64_t *size, struct err *err)
 {
 	const int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0600);
 	enum file_state state = FILE_FAILED;
 
-	if (fd < 0 || flock(fd, LOCK_EX) != 0)
+	if (fd < 0)
+		cannot_open(path, errno, err);
+	else if (flock(fd, LOCK_EX) != 0)
 		(void)err_set(err, "%s", strerror(errno));
 	else if (!is_at(fd, path))
 		state = FILE_GONE;
@@ -154,4 +175,41 @@ memory_open(const char *path, uint64_t *size, struct err *err)
 		return NULL;
 	}
 	return memory;
+}
+
+static int
+check_file(struct memory *memory, int fd, struct err *err)
+{
+	struct stat st;
+
+	if (check_owner(fd, &st, err) != 0)
+		return -1;
+	if (st.st_size == 0)
+		return 0;
+	if (st.st_size >= MEMORY_SIZE_MIN) {
+		if (memory_map(memory, fd, (uint64_t)st.st_size, err) != 0)
+			return -1;
+		if (memory_is_ours(memory))
+			return 0;
+	}
+	return may_be_replaced(fd) ? 0 : not_ours(err);
+}
+
+int
+memory_check(const char *path, struct err *err)
+{
+	const int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK);
+	struct memory *memory = memory_new(err);
+	int result = -1;
+
+	if (fd < 0 && errno == ENOENT)
+		result = 0;
+	else if (fd < 0)
+		cannot_open(path, errno, err);
+	else if (memory != NULL)
+		result = check_file(memory, fd, err);
+	if (fd >= 0)
+		(void)close(fd);
+	memory_close(memory);
+	return result == 0 ? 0 : err_prefix(err, "the memory store's file %s", path);
 }

@@ -16,9 +16,12 @@
 #include <unistd.h>
 
 /* Changes with every change of the layout. */
-const char memory_magic[MAGIC_SIZE] = "weirm02";
+const char memory_magic[MAGIC_SIZE] = "weirm03";
 
-enum { STRIPES = STRIPES_MAX, STRIPES_SMALL = 64, SMALL = 4 * 1024 * 1024 };
+/* As many as there may be for a stripe to hold the largest state several times over. */
+enum { STRIPE_SIZE_MIN = 4 * STATE_MAX };
+
+_Static_assert(MEMORY_SIZE_MIN >= HEADER_SIZE + 4 * STRIPE_SIZE_MIN, "there are some stripes");
 
 _Static_assert(sizeof(struct memory_header) <= HEADER_SIZE, "the header fits its page");
 
@@ -53,7 +56,9 @@ static void
 lay_out(struct memory_header *header, uint64_t size)
 {
 	header->size = size;
-	header->stripe_count = size < SMALL ? STRIPES_SMALL : STRIPES;
+	header->stripe_count = STRIPES_MAX;
+	while ((size - HEADER_SIZE) / header->stripe_count < STRIPE_SIZE_MIN)
+		header->stripe_count /= 2;
 	const uint64_t stripe = (size - HEADER_SIZE) / header->stripe_count / CELL_SIZE * CELL_SIZE;
 
 	/* About one chain a cell: the largest power of two that leaves the cells 31 of 32 parts. */

@@ -1,29 +1,14 @@
 /*
  * Deciding in memory. The stripes of a check are locked in the order of their addresses, so two
  * checks cannot wait for each other.
- *
- * A lock is held for less than a microsecond, but whoever holds it may have to wait for a processor
- * meanwhile. To give up then would admit what the limit rejects, so a check waits for long enough
- * that a busy machine comes round to all. A process that is stopped inside a stripe must not stop
- * the others, though: after one such wait in vain the stripe is not waited for again, until
- * somebody has found it free.
  */
+#include "desk.h"
+#include "locks.h"
 #include "memory_private.h"
 
 #include "weir/clock.h"
 
-#include <errno.h>
-#include <stdatomic.h>
 #include <string.h>
-#include <time.h>
-
-enum { LOCK_WAIT_NS = 50 * 1000000 };
-
-/* One bucket on its way through a check. */
-struct work {
-	struct hash_wide key;
-	struct stripe_view view;
-};
 
 static struct memory *
 memory_of(struct store *store)
@@ -51,142 +36,58 @@ stripes_in_order(const struct work *works, unsigned count, struct stripe_view *v
 	return n;
 }
 
+static struct work
+work_of(const struct memory *memory, struct slice key)
+{
+	struct work work = { .key = hash_wide(memory->header->hash_key, key) };
+
+	work.view = memory_stripe(memory, &work.key);
+	return work;
+}
+
+/* With the stripes locked. */
 static int
-wait_for(pthread_mutex_t *lock, const struct timespec *until)
+decide_on(struct work *works, const struct check *check, struct decision *decision)
 {
-/* gcc's ThreadSanitizer does not know the function, and finds races where there are none. */
-#if defined(HAVE_PTHREAD_MUTEX_CLOCKLOCK) && !defined(__SANITIZE_THREAD__)
-	return pthread_mutex_clocklock(lock, CLOCK_MONOTONIC, until);
-#else
-	struct timespec now;
-
-	for (;;) {
-		const int error = pthread_mutex_trylock(lock);
-
-		(void)clock_gettime(CLOCK_MONOTONIC, &now);
-		if (error != EBUSY || now.tv_sec > until->tv_sec ||
-			(now.tv_sec == until->tv_sec && now.tv_nsec >= until->tv_nsec))
-			return error == EBUSY ? ETIMEDOUT : error;
-		(void)nanosleep(&(const struct timespec){ .tv_nsec = 20000 }, NULL);
-	}
-#endif
-}
-
-static int
-wait_for_busy(pthread_mutex_t *lock, struct timespec *until)
-{
-	if (until->tv_sec == 0) {
-		(void)clock_gettime(CLOCK_MONOTONIC, until);
-		until->tv_nsec += LOCK_WAIT_NS;
-		until->tv_sec += until->tv_nsec / 1000000000;
-		until->tv_nsec %= 1000000000;
-	}
-	return wait_for(lock, until);
-}
-
-/* *until is the check's, set by the first wait. */
-static int
-lock_stripe(const struct stripe_view *view, _Atomic bool *stuck, struct timespec *until)
-{
-	const bool was_stuck = atomic_load_explicit(stuck, memory_order_relaxed);
-	int error = pthread_mutex_trylock(&view->stripe->lock);
-
-	if (error == EBUSY && !was_stuck)
-		error = wait_for_busy(&view->stripe->lock, until);
-	const bool is_stuck = error == EBUSY || error == ETIMEDOUT;
-
-	/* All threads read it, and hardly ever one has to write. */
-	if (is_stuck != was_stuck)
-		atomic_store_explicit(stuck, is_stuck, memory_order_relaxed);
-	if (error == EOWNERDEAD) {
-		stripe_repair(view);
-		counter_add(COUNT_MEMORY_REPAIRED, 1);
-		error = pthread_mutex_consistent(&view->stripe->lock);
-	}
-	return error;
-}
-
-static void
-unlock_stripes(const struct stripe_view *views, unsigned count)
-{
-	for (unsigned i = 0; i < count; i++)
-		(void)pthread_mutex_unlock(&views[i].stripe->lock);
-}
-
-static bool
-lock_stripes(struct memory *memory, const struct stripe_view *views, unsigned count)
-{
-	struct timespec until = { 0 };
-
-	for (unsigned i = 0; i < count; i++) {
-		if (lock_stripe(&views[i], &memory->stuck[views[i].index], &until) != 0) {
-			unlock_stripes(views, i);
-			return false;
-		}
-	}
-	return true;
-}
-
-_Static_assert(
-	BUCKET_FIELDS_MAX * sizeof(struct bucket_field) <= STATE_MAX, "a bucket fits an entry");
-
-static void
-load(const struct work *work, struct bucket *bucket)
-{
-	uint8_t bytes[STATE_MAX];
-	const struct cell *head = stripe_find(&work->view, &work->key);
-
-	bucket->count = 0;
-	bucket->changed = false;
-	if (head == NULL)
-		return;
-	const size_t len = stripe_read(&work->view, head, bytes);
-
-	bucket->count = (unsigned)(len / sizeof bucket->fields[0]);
-	if (bucket->count > BUCKET_FIELDS_MAX)
-		bucket->count = BUCKET_FIELDS_MAX;
-	memcpy(bucket->fields, bytes, bucket->count * sizeof bucket->fields[0]);
-}
-
-static void
-save(const struct work *work, const struct bucket *bucket, int64_t now_us)
-{
-	unsigned evicted = 0;
-
-	stripe_write(&work->view, &work->key, (const uint8_t *)bucket->fields,
-		bucket->count * sizeof bucket->fields[0], bucket_full_at(bucket), now_us, &evicted);
-	if (evicted > 0)
-		counter_add(COUNT_MEMORY_EVICTED, evicted);
-}
-
-static void
-decide_here(struct memory *memory, struct check *check, struct decision *decision)
-{
-	struct work works[CHECK_LIMITS_MAX];
-	struct stripe_view views[CHECK_LIMITS_MAX + 1];
 	struct bucket buckets[CHECK_LIMITS_MAX];
+	struct desk desk;
 
-	for (unsigned i = 0; i < check->count; i++) {
-		works[i].key = hash_wide(memory->header->hash_key, check->items[i].key);
-		works[i].view = memory_stripe(memory, &works[i].key);
-	}
-	const unsigned count = stripes_in_order(works, check->count, views);
-
-	if (!lock_stripes(memory, views, count)) {
-		*decision = (struct decision){ .verdict = VERDICT_UNAVAILABLE,
-			.why = UNAVAILABLE_LOCK };
-		return;
-	}
+	for (unsigned i = 0; i < check->count; i++)
+		works[i].head = stripe_find(&works[i].view, &works[i].key);
+	if (desk_open(&desk, check->items, works, check->count) != 0)
+		return -1;
 	/* Read under the locks: so time never runs backwards from one holder to the next. */
 	const int64_t now = check->now_us != 0 ? check->now_us : clock_wall_us();
 
 	for (unsigned i = 0; i < check->count; i++)
-		load(&works[i], &buckets[i]);
+		desk_load(&desk, &works[i], check->items[i].limit, &buckets[i]);
 	decide(check, buckets, now, decision);
 	for (unsigned i = 0; i < check->count; i++) {
 		if (buckets[i].changed)
-			save(&works[i], &buckets[i], now);
+			desk_save(&desk, &works[i], &buckets[i], now);
 	}
+	desk_close(&desk);
+	return 0;
+}
+
+static void
+decide_here(struct memory *memory, const struct check *check, struct decision *decision)
+{
+	struct work works[CHECK_LIMITS_MAX];
+	struct stripe_view views[CHECK_LIMITS_MAX + 1];
+
+	for (unsigned i = 0; i < check->count; i++)
+		works[i] = work_of(memory, check->items[i].key);
+	const unsigned count = stripes_in_order(works, check->count, views);
+
+	if (!lock_stripes(memory, views, count, check->deadline_us)) {
+		*decision = (struct decision){ .verdict = VERDICT_UNAVAILABLE,
+			.why = UNAVAILABLE_LOCK };
+		return;
+	}
+	if (decide_on(works, check, decision) != 0)
+		*decision = (struct decision){ .verdict = VERDICT_UNAVAILABLE,
+			.why = UNAVAILABLE_OVERLOAD };
 	unlock_stripes(views, count);
 }
 
@@ -199,6 +100,52 @@ store_decide_now(struct store *store, struct check *check)
 	check->done(check, &decision);
 }
 
+typedef void
+change_fn(struct bucket *bucket, const struct limit *limit, uint64_t lease, int64_t now_us);
+
+/* Leases are changed where they lie in the words that were loaded. */
+static void
+change_lease(struct store *store, const struct check_item *item, uint64_t lease, change_fn *change)
+{
+	struct memory *memory = memory_of(store);
+	struct work work = work_of(memory, item->key);
+	struct bucket bucket;
+	struct desk desk;
+
+	if (!item->limit->has_leases || !lock_stripes(memory, &work.view, 1, 0))
+		return;
+	work.head = stripe_find(&work.view, &work.key);
+	if (work.head != NULL && desk_open(&desk, item, &work, 1) == 0) {
+		const int64_t now = clock_wall_us();
+
+		desk_load(&desk, &work, item->limit, &bucket);
+		change(&bucket, item->limit, lease, now);
+		if (bucket.changed)
+			desk_save(&desk, &work, &bucket, now);
+		desk_close(&desk);
+	}
+	unlock_stripes(&work.view, 1);
+}
+
+static void
+release(struct bucket *bucket, const struct limit *limit, uint64_t lease, int64_t now_us)
+{
+	(void)now_us;
+	bucket_release(bucket, limit, lease);
+}
+
+static void
+store_release_now(struct store *store, const struct check_item *item, uint64_t lease)
+{
+	change_lease(store, item, lease, release);
+}
+
+static void
+store_renew_now(struct store *store, const struct check_item *item, uint64_t lease)
+{
+	change_lease(store, item, lease, bucket_renew);
+}
+
 static void
 store_cancel_nothing(struct store *store, struct check *check)
 {
@@ -209,7 +156,11 @@ void
 memory_store_init(struct memory *memory)
 {
 	memory->store = (struct store){
-		.name = "memory", .decide = store_decide_now, .cancel = store_cancel_nothing
+		.name = "memory",
+		.decide = store_decide_now,
+		.cancel = store_cancel_nothing,
+		.release = store_release_now,
+		.renew = store_renew_now,
 	};
 }
 

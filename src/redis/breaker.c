@@ -16,6 +16,10 @@ struct breaker_words {
 	_Atomic int64_t probe_at_us; /* 0: closed; else open, and the time of the next probe */
 	_Atomic int64_t backoff_us;
 	_Atomic uint32_t misses;
+	_Atomic int64_t opened_us;
+	_Atomic int64_t
+		told; /* twice the time when the log was told last, and 1 if the outage is one
+			 that waiting does not cure; 0: it was not told of this outage */
 };
 
 struct breaker {
@@ -87,6 +91,8 @@ breaker_open(struct breaker *breaker, int64_t now_us)
 		return false;
 	atomic_store(&breaker->words->backoff_us, BREAKER_BACKOFF_MIN_US);
 	atomic_store(&breaker->words->misses, 0);
+	atomic_store(&breaker->words->opened_us, now_us);
+	atomic_store(&breaker->words->told, 0);
 	return true;
 }
 
@@ -121,6 +127,27 @@ breaker_take_probe(struct breaker *breaker, int64_t now_us)
 		return false;
 	atomic_store(&breaker->words->backoff_us, backoff);
 	return true;
+}
+
+int64_t
+breaker_open_for(struct breaker *breaker, int64_t now_us)
+{
+	const int64_t opened_us = atomic_load(&breaker->words->opened_us);
+
+	return breaker_is_open(breaker) && opened_us <= now_us ? now_us - opened_us : 0;
+}
+
+bool
+breaker_tell(struct breaker *breaker, int64_t now_us, bool is_lasting)
+{
+	int64_t told = atomic_load(&breaker->words->told);
+	const bool is_worse = is_lasting && told % 2 == 0;
+
+	/* A time ahead of ours is of before the host was started anew. */
+	if (told != 0 && !is_worse && told / 2 <= now_us && now_us - told / 2 < BREAKER_REMIND_US)
+		return false;
+	return atomic_compare_exchange_strong(
+		&breaker->words->told, &told, 2 * now_us + (is_lasting || told % 2 != 0 ? 1 : 0));
 }
 
 int64_t

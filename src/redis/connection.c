@@ -56,12 +56,12 @@ connection_send(struct redis *redis, struct call *call)
 	/* Only what was sent may wait for a reply. */
 	if (command_send(redis, call) != 0) {
 		call_unavailable(redis, call, UNAVAILABLE_OVERLOAD);
-		free(call);
+		call_free(call);
 		return;
 	}
 	call_push(&redis->sent, call);
-	if (call->kind == CALL_CHECK && call->is_whole)
-		redis->scripts_sent++;
+	if (call->kind != CALL_PROBE && call->is_whole)
+		redis->scripts_sent[call->script]++;
 	if (was_quiet)
 		watch_silence(redis);
 }
@@ -78,13 +78,24 @@ connection_step(struct redis *redis, enum call_kind kind, bool whole)
 	connection_send(redis, call);
 }
 
-static void
-shake(struct redis *redis, const struct sockaddr *address, socklen_t len)
+static struct stream *
+connect_next(struct redis *redis, int *error)
 {
-	int error;
+	const unsigned i = (redis->address_first + redis->address_at++) % redis->address_count;
+
+	return stream_connect(redis->loop, (const struct sockaddr *)&redis->addresses[i].address,
+		redis->addresses[i].len, &stream_handler, redis, error);
+}
+
+/* With the first address from address_at on that is no failure at once. */
+static void
+shake(struct redis *redis)
+{
+	int error = 0;
 
 	redis->state = REDIS_SHAKING;
-	redis->stream = stream_connect(redis->loop, address, len, &stream_handler, redis, &error);
+	while (redis->stream == NULL && redis->address_at < redis->address_count)
+		redis->stream = connect_next(redis, &error);
 	if (redis->stream == NULL) {
 		connection_lose(redis, strerror(error));
 		return;
@@ -97,32 +108,53 @@ shake(struct redis *redis, const struct sockaddr *address, socklen_t len)
 	connection_step(redis, CALL_PROBE, false);
 }
 
+/* Not connected, though there is an address that was not tried: what was queued for the one before
+ * is made anew for it. Nothing but the login and the probe is queued then. */
 static void
-on_lookup(void *context, const struct sockaddr *address, socklen_t len, const char *error)
+shake_anew(struct redis *redis)
+{
+	stream_close(redis->stream);
+	redis->stream = NULL;
+	while (redis->sent.first != NULL) {
+		struct call *call = redis->sent.first;
+
+		redis->sent.first = call->next;
+		call_free(call);
+	}
+	call_list_init(&redis->sent);
+	shake(redis);
+}
+
+static void
+on_lookup(void *context, const struct resolved *addresses, unsigned count, const char *error)
 {
 	struct redis *redis = context;
 
 	redis->lookup = NULL;
-	if (error != NULL)
+	if (error != NULL) {
 		connection_lose(redis, error);
-	else
-		shake(redis, address, len);
+		return;
+	}
+	memcpy(redis->addresses, addresses, count * sizeof addresses[0]);
+	redis->address_count = count;
+	shake(redis);
 }
 
 void
 connection_start(struct redis *redis)
 {
-	struct sockaddr_storage address;
-	socklen_t len;
+	struct resolved *first = &redis->addresses[0];
 
+	redis->address_at = 0;
 	redis->reader = input_reader(redis);
 	timer_set(redis->shake_timer, loop_now_us(redis->loop) + redis->settings.deadline_us);
 	if (redis->reader == NULL) {
 		connection_lose(redis, "no memory");
 		return;
 	}
-	if (socket_address(&redis->settings.server, &address, &len) == 0) {
-		shake(redis, (const struct sockaddr *)&address, len);
+	if (socket_address(&redis->settings.server, &first->address, &first->len) == 0) {
+		redis->address_count = 1;
+		shake(redis);
 		return;
 	}
 	redis->state = REDIS_RESOLVING;
@@ -136,8 +168,14 @@ connection_start(struct redis *redis)
 static struct call *
 cut(struct redis *redis)
 {
-	struct call *lost = redis->sent.first;
+	struct call *lost;
 
+	/* And the leases that were given back a moment ago. */
+	if (redis->state == REDIS_READY) {
+		leases_follow(redis);
+		stream_flush(redis->stream);
+	}
+	lost = redis->sent.first;
 	redis->state = REDIS_DOWN;
 	timer_cancel(redis->shake_timer);
 	if (redis->lookup != NULL)
@@ -150,7 +188,7 @@ cut(struct redis *redis)
 	redis->reader = NULL;
 	redis->has_offset = false;
 	redis->reply_bytes = 0;
-	redis->scripts_sent = 0;
+	memset(redis->scripts_sent, 0, sizeof redis->scripts_sent);
 	redis->sent = (struct call_list){ NULL, &redis->sent.first, 0 };
 	return lost;
 }
@@ -162,7 +200,7 @@ answer_lost(struct redis *redis, struct call *lost)
 		struct call *next = lost->next;
 
 		call_unavailable(redis, lost, UNAVAILABLE_CONNECTION);
-		free(lost);
+		call_free(lost);
 		lost = next;
 	}
 }
@@ -179,6 +217,10 @@ connection_lose(struct redis *redis, const char *why)
 	const int64_t now = loop_now_us(redis->loop);
 	const bool was_settled =
 		redis->state == REDIS_READY && now - redis->ready_since_us >= SETTLED_US;
+	/* An address that swallows what is sent to it takes all the time; the next one has it the
+	 * next time. */
+	if (redis->stream != NULL && !stream_is_connected(redis->stream))
+		redis->address_first++;
 	struct call *lost = cut(redis);
 
 	if (was_settled && !breaker_is_open(redis->breaker)) {
@@ -189,6 +231,7 @@ connection_lose(struct redis *redis, const char *why)
 		store_breaker_opened(redis, why);
 	} else {
 		/* Found open, and by whom does not matter, if a probe of ours failed. */
+		outage_tell(redis, why);
 		store_await_probe(redis);
 	}
 	answer_lost(redis, lost);
@@ -204,7 +247,7 @@ connection_ready(struct redis *redis)
 		log_info("Redis answers again: the breaker is closed.",
 			LOG_TEXT("server", redis->name));
 	else
-		log_debug("Connected to Redis.", LOG_TEXT("server", redis->name));
+		log_info("Redis answers.", LOG_TEXT("server", redis->name));
 	store_send_waiting(redis);
 	watch_silence(redis);
 }
@@ -233,7 +276,12 @@ on_drained(void *context)
 static void
 on_failed(void *context, int error)
 {
-	connection_lose(context, strerror(error));
+	struct redis *redis = context;
+
+	if (!stream_is_connected(redis->stream) && redis->address_at < redis->address_count)
+		shake_anew(redis);
+	else
+		connection_lose(redis, strerror(error));
 }
 
 static void

@@ -34,13 +34,15 @@ repeat(struct redis *redis, struct call *call)
 	return true;
 }
 
-/* Whoever is the first to miss the script brings it along; what is sent behind finds it there. */
+/* Whoever is the first to miss a script brings it along; what is sent behind finds it there. */
 static bool
 repeat_with_script(struct redis *redis, struct call *call)
 {
-	if (call->check == NULL || call->is_whole)
+	const bool is_awaited = call->check != NULL || call->kind == CALL_LEASE;
+
+	if (!is_awaited || call->is_whole)
 		return false;
-	call->is_whole = redis->scripts_sent == 0;
+	call->is_whole = redis->scripts_sent[call->script] == 0;
 	connection_send(redis, call);
 	return true;
 }
@@ -53,7 +55,7 @@ log_refusal(struct redis *redis, const char *error)
 	/* A key that holds something else is found so by each of its clients' requests. */
 	if (log_throttle_pass(&redis->refusal_log, loop_now_us(redis->loop), &held))
 		log_warn("Redis refuses a check.", LOG_TEXT("server", redis->name),
-			LOG_TEXT("error", error), LOG_INT("kept_back", held));
+			LOG_TEXT("error", error), LOG_KEPT_BACK(held));
 }
 
 /* Returns whether the call is under way again. */
@@ -65,7 +67,7 @@ take_check(struct redis *redis, struct call *call, const redisReply *reply)
 	int64_t now;
 
 	if (call->is_whole)
-		redis->scripts_sent--;
+		redis->scripts_sent[call->script]--;
 	switch (reply_read(reply, call->check, &decision, &now, &err)) {
 	case REPLY_DECISION:
 		if (!call->brings_clock)
@@ -131,15 +133,15 @@ take_reply(struct redis *redis, const redisReply *reply)
 	bool again = false;
 
 	if (call == NULL) {
-		connection_lose(redis, "a reply to nothing");
+		connection_lose(redis, "it answered what was not asked");
 		return;
 	}
-	if (call->kind == CALL_CHECK)
+	if (call->kind == CALL_CHECK || call->kind == CALL_LEASE)
 		again = take_check(redis, call, reply);
 	else
 		take_step(redis, call, reply);
 	if (!again)
-		free(call);
+		call_free(call);
 }
 
 /* hiredis makes room for as many elements as a reply says that it will have. */
@@ -186,7 +188,7 @@ input_take(struct redis *redis, struct slice data)
 		void *reply = NULL;
 
 		if (redisReaderGetReply(redis->reader, &reply) != REDIS_OK) {
-			connection_lose(redis, "a reply that is none of ours");
+			connection_lose(redis, NOT_REDIS);
 			return false;
 		}
 		if (reply == NULL)
@@ -199,7 +201,7 @@ input_take(struct redis *redis, struct slice data)
 		return false;
 	/* Counted by ourselves: the reader keeps what it has read of an array as objects. */
 	if (redis->reply_bytes > REPLY_MAX) {
-		connection_lose(redis, "a reply without end");
+		connection_lose(redis, "its answer does not end");
 		return false;
 	}
 	return true;

@@ -22,16 +22,23 @@ enum {
 	CHECKS_MAX = 4096,
 	QUEUED_MAX = 1024 * 1024,
 	REPLY_MAX = 65536, /* bytes */
-	ELEMENTS_MAX = 2 + CHECK_POLICIES_MAX,
+	ELEMENTS_MAX = 3 + 3 * CHECK_POLICIES_MAX,
 };
 
-enum call_kind { CALL_AUTH, CALL_SELECT, CALL_PROBE, CALL_CHECK };
+enum call_kind { CALL_AUTH, CALL_SELECT, CALL_PROBE, CALL_CHECK, CALL_LEASE };
+
+/* lua/decide.lua for token buckets alone, which is the faster; lua/engine.lua for all else. */
+enum script { SCRIPT_DECIDE, SCRIPT_ENGINE, SCRIPTS };
 
 struct call {
 	struct call *next; /* in `waiting` or `sent` */
 	struct call *live_next, **live_at;
 	enum call_kind kind;
+	enum script script;
 	struct check *check; /* NULL: nobody waits for it */
+	char *arguments; /* of CALL_LEASE, ready to be sent: whoever asked is gone by then */
+	size_t arguments_len;
+	unsigned argument_count;
 	int64_t sent_us;
 	bool is_whole; /* sent with EVAL, after NOSCRIPT */
 	bool is_repeated; /* sent again, after "late" */
@@ -55,6 +62,10 @@ struct redis {
 
 	enum redis_state state;
 	struct lookup *lookup;
+	struct resolved addresses[LOOKUP_ADDRESSES_MAX];
+	unsigned address_count;
+	unsigned address_first; /* where the next connection begins: behind one that led nowhere */
+	unsigned address_at; /* how many were tried for this connection */
 	struct timer *shake_timer; /* the deadline of look-up and handshake */
 	struct stream *stream;
 	redisReader *reader;
@@ -65,7 +76,7 @@ struct redis {
 	void *(*make_any_array)(const redisReadTask *task, int count);
 #endif
 	size_t reply_bytes; /* read since the last whole reply */
-	unsigned scripts_sent; /* with checks that have no reply yet */
+	unsigned scripts_sent[SCRIPTS]; /* with calls that have no reply yet */
 	int64_t ready_since_us;
 
 	struct call_list waiting; /* not sent: there is no connection yet */
@@ -78,19 +89,41 @@ struct redis {
 	int64_t offset_us; /* Redis's clock minus our monotonic one; never too large, so an expiry
 			      is never late */
 
+	struct period_ends {
+		int64_t at[3];
+	} period_ends[CALENDAR_MONTH + 1]; /* as last reckoned, see calendar_ends() */
+
 	struct log_throttle refusal_log;
-	counter_cell latency;
-	counter_cell failures[UNAVAILABLE_REASONS];
 };
 
+static inline struct redis *
+redis_of(struct store *store)
+{
+	return (struct redis *)((uintptr_t)store - offsetof(struct redis, store));
+}
+
+/* ---- calls.c ---- */
+
+void call_list_init(struct call_list *list);
 void call_push(struct call_list *list, struct call *call);
 struct call *call_pop(struct call_list *list);
+void call_free(struct call *call);
 
-/* ---- store.c ---- */
+/* Somebody waits for the call's check from now on, until its deadline; or no longer. */
+void call_await(struct redis *redis, struct call *call);
+void call_forget(struct redis *redis, struct call *call);
 
 /* Answers the check of a live call and makes the call one that nobody waits for. */
 void call_answer(struct redis *redis, struct call *call, const struct decision *decision);
 void call_unavailable(struct redis *redis, struct call *call, enum unavailable why);
+
+/* ---- store.c ---- */
+
+/* Whether one more call may wait. */
+bool store_has_room(const struct redis *redis);
+
+/* Sends the call, as soon as there is a connection. */
+void store_put(struct redis *redis, struct call *call);
 
 /* The connection is ready: what waited is sent. */
 void store_send_waiting(struct redis *redis);
@@ -99,6 +132,21 @@ void store_send_waiting(struct redis *redis);
  * way and waits for the probe. */
 void store_breaker_opened(struct redis *redis, const char *why);
 void store_await_probe(struct redis *redis);
+
+/* ---- outage.c ---- */
+
+#define NOT_REDIS "what it sends is not Redis's protocol"
+
+/* The breaker is open, for this reason: says so in the log if it is time to. */
+void outage_tell(struct redis *redis, const char *why);
+
+/* ---- leases.c ---- */
+
+void leases_release(struct store *store, const struct check_item *item, uint64_t lease);
+void leases_renew(struct store *store, const struct check_item *item, uint64_t lease);
+
+/* The connection is about to be closed: sends releases behind the checks that are under way. */
+void leases_follow(struct redis *redis);
 
 /* ---- connection.c ---- */
 
@@ -135,6 +183,45 @@ bool input_take(struct redis *redis, struct slice data);
 /* Appends the command for a call to the stream. -1: no memory. */
 int command_send(struct redis *redis, const struct call *call) WEIR_MUST_CHECK;
 
+/* Makes the arguments of a CALL_LEASE, so that it can be sent at any time. -1: no memory. */
+int command_keep_lease(struct redis *redis, struct call *call, const struct check_item *item,
+	uint64_t lease, bool renew) WEIR_MUST_CHECK;
+
+/* ---- arguments.c ---- */
+
+enum {
+	/* command, script and number of keys; the script's own; of each limit, of each policy */
+	ARGS_MAX = 3 + 2 * CHECK_LIMITS_MAX + 3 + 3 * CHECK_LIMITS_MAX + 6 * CHECK_POLICIES_MAX,
+	ARG_KEY_MAX = 512,
+	ARG_NUMBER_SIZE = 24,
+};
+
+/* Arguments and the room that numbers and keys are written into. */
+struct args {
+	int count;
+	unsigned keys;
+	const char *at[ARGS_MAX];
+	size_t len[ARGS_MAX];
+	char numbers[ARGS_MAX][ARG_NUMBER_SIZE];
+	char key_room[2 * CHECK_LIMITS_MAX][ARG_KEY_MAX];
+};
+
+void args_add(struct args *args, const char *text, size_t len);
+void args_add_text(struct args *args, const char *text);
+void args_add_number(struct args *args, int64_t n);
+
+/* EVALSHA, or the whole script with EVAL. */
+void args_add_script(struct args *args, enum script script, bool whole);
+
+/* The script's arguments, from the number of keys on. */
+void args_add_probe(struct args *args, const struct redis *redis);
+void args_add_check(struct args *args, struct redis *redis, const struct check *check);
+void args_add_lease(struct args *args, struct redis *redis, const struct check_item *item,
+	uint64_t lease, bool renew);
+
+/* The script that decides the check. */
+enum script script_of(const struct check *check);
+
 /* ---- reply.c ---- */
 
 enum reply_kind {
@@ -147,7 +234,8 @@ enum reply_kind {
 	REPLY_ABSURD, /* no answer to what was asked: the stream of replies cannot be trusted */
 };
 
-/* For the replies to the script. *now_us gets Redis's clock with REPLY_DECISION and REPLY_LATE. */
+/* For the replies to the scripts; `check` is NULL if nobody waits for more than the clock. *now_us
+ * gets Redis's with REPLY_DECISION and REPLY_LATE. */
 enum reply_kind reply_read(const redisReply *reply, const struct check *check,
 	struct decision *decision, int64_t *now_us, struct err *err);
 

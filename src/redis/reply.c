@@ -34,7 +34,7 @@ read_error(const redisReply *reply, struct err *err)
 static enum reply_kind
 absurd(struct err *err)
 {
-	(void)err_set(err, "a reply of the wrong shape");
+	(void)err_set(err, "its answer has the wrong shape");
 	return REPLY_ABSURD;
 }
 
@@ -52,7 +52,7 @@ is_numbers(const redisReply *reply)
 
 /* Of a bucket that another configuration wrote, a debt may be beyond ours. Both are of a hundred
  * years at the most, and a second is forgiven to clocks. */
-#define DEBT_MAX_US (2 * DURATION_MAX_US + US_PER_S)
+#define WAIT_MAX_US (2 * DURATION_MAX_US + US_PER_S)
 
 /* Whether a policy's part may be so, given what the request costs: where it is violated there is no
  * room for it, where nothing was spent there is still room, and where it was spent it is owed. */
@@ -70,6 +70,8 @@ is_plausible(const struct outcome *outcome, const struct decision *decision, uin
 	return outcome->shadow || (cost <= burst && outcome->remaining <= burst - cost);
 }
 
+/* ---- lua/decide.lua: a debt for each policy ---- */
+
 static int
 read_debts(const redisReply *reply, const struct check *check, struct decision *decision)
 {
@@ -83,7 +85,7 @@ read_debts(const redisReply *reply, const struct check *check, struct decision *
 				return -1;
 			const int64_t number = reply->element[at++]->integer;
 
-			if (number < -DEBT_MAX_US || number > DEBT_MAX_US)
+			if (number < -WAIT_MAX_US || number > WAIT_MAX_US)
 				return -1;
 			struct outcome *outcome = &decision->outcomes[decision->count++];
 
@@ -93,10 +95,133 @@ read_debts(const redisReply *reply, const struct check *check, struct decision *
 				return -1;
 		}
 	}
-	/* Rejected by somebody, and admitted by all. */
-	if ((decision_violated(decision) != NULL) != (decision->verdict == VERDICT_REJECTED))
-		return -1;
 	return at == (size_t)reply->elements ? 0 : -1;
+}
+
+/* ---- lua/engine.lua: three numbers for each policy ---- */
+
+struct numbers {
+	int64_t used, wait_us, reset_us; /* used is -1 - what it is, if violated */
+};
+
+#define USED_MAX (INT64_C(1) << 53)
+
+static struct numbers
+numbers_at(const redisReply *reply, size_t at)
+{
+	return (struct numbers){ reply->element[at]->integer, reply->element[at + 1]->integer,
+		reply->element[at + 2]->integer };
+}
+
+/* Something is used if and only if there is a time at which it no longer is, and no wait is longer
+ * than that. */
+static bool
+are_waits_plausible(const struct numbers *numbers, int64_t used)
+{
+	const int64_t wait_us = numbers->wait_us, reset_us = numbers->reset_us;
+
+	if (used == 0)
+		return wait_us <= 0 && reset_us == 0;
+	return wait_us != 0 && wait_us <= reset_us && reset_us <= WAIT_MAX_US;
+}
+
+/* As is_plausible() of debts: with `cost` more it is too much, or is not, or was not. */
+static bool
+are_plausible(const struct numbers *numbers, const struct policy *policy, uint64_t cost, bool spent)
+{
+	const bool violated = numbers->used < 0;
+	const int64_t used = violated ? -1 - numbers->used : numbers->used;
+	const uint64_t burst = policy->burst, tokens = (uint64_t)used;
+
+	if (used > USED_MAX || !are_waits_plausible(numbers, used))
+		return false;
+	if (violated && cost > burst)
+		return numbers->wait_us == -1;
+	if (numbers->wait_us < 0 || cost > burst)
+		return false;
+	if (violated)
+		return tokens > burst - cost;
+	return spent ? tokens >= cost && tokens <= burst : tokens <= burst - cost;
+}
+
+/* Whether the limit's policies that may reject all admit. */
+static bool
+item_admits(const redisReply *reply, size_t at, const struct limit *limit)
+{
+	for (unsigned i = 0; i < limit->policy_count; i++) {
+		if (!limit->policies[i].shadow && numbers_at(reply, at + 3 * (size_t)i).used < 0)
+			return false;
+	}
+	return true;
+}
+
+static int
+read_item(const redisReply *reply, size_t at, const struct check *check,
+	const struct check_item *item, struct decision *decision)
+{
+	const bool admitted = decision->verdict == VERDICT_ADMITTED;
+	const bool admits = item_admits(reply, at, item->limit);
+
+	for (unsigned i = 0; i < item->limit->policy_count; i++, at += 3) {
+		const struct policy *policy = &item->limit->policies[i];
+		const struct numbers numbers = numbers_at(reply, at);
+		const uint64_t cost = policy->algorithm == POLICY_CONCURRENT ? 1 : check->cost;
+
+		if (!are_plausible(&numbers, policy, cost, admitted && (policy->shadow || admits)))
+			return -1;
+		outcome_set_numbers(&decision->outcomes[decision->count++], item, policy,
+			numbers.used, numbers.wait_us, numbers.reset_us);
+	}
+	return 0;
+}
+
+/* A bit for each limit that had a second key to be decided on. */
+static int
+read_overflowed(const redisReply *reply, const struct check *check, struct decision *decision)
+{
+	const long long bits = reply->element[2]->integer;
+	long long possible = 0;
+
+	for (unsigned i = 0; i < check->count; i++)
+		possible |= (check->items[i].overflow.len > 0 ? 1LL : 0) << i;
+	if (bits < 0 || (bits & ~possible) != 0)
+		return -1;
+	decision->overflowed = (unsigned)bits;
+	return 0;
+}
+
+static int
+read_items(const redisReply *reply, const struct check *check, struct decision *decision)
+{
+	size_t at = 3;
+
+	for (unsigned i = 0; i < check->count; i++)
+		at += 3 * (size_t)check->items[i].limit->policy_count;
+	if (at != (size_t)reply->elements || read_overflowed(reply, check, decision) != 0)
+		return -1;
+	at = 3;
+	for (unsigned i = 0; i < check->count; i++) {
+		if (read_item(reply, at, check, &check->items[i], decision) != 0)
+			return -1;
+		at += 3 * (size_t)check->items[i].limit->policy_count;
+	}
+	return 0;
+}
+
+/* ---- both ---- */
+
+static int
+read_outcomes(const redisReply *reply, const struct check *check, struct decision *decision)
+{
+	const int result = script_of(check) == SCRIPT_DECIDE ? read_debts(reply, check, decision)
+							     : read_items(reply, check, decision);
+
+	if (result != 0)
+		return -1;
+	/* Rejected by somebody, or admitted by all. */
+	return (decision_violated(decision) != NULL) == (decision->verdict == VERDICT_REJECTED)
+		? 0
+		: -1;
 }
 
 enum reply_kind
@@ -122,7 +247,7 @@ reply_read(const redisReply *reply, const struct check *check, struct decision *
 		.clamped = (status & 2) != 0,
 		.now_us = *now_us,
 	};
-	return read_debts(reply, check, decision) == 0 ? REPLY_DECISION : absurd(err);
+	return read_outcomes(reply, check, decision) == 0 ? REPLY_DECISION : absurd(err);
 }
 
 enum reply_kind

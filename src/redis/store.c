@@ -1,8 +1,7 @@
 /*
  * The store: checks with their deadlines, and what happens when Redis does not keep them.
  *
- * All checks have the same deadline from their start, so the live ones, in the order in which they
- * came, are in the order of their deadlines, and one timer for the first is enough.
+ * The live checks are kept in the order of their deadlines, so one timer for the first is enough.
  */
 #include "redis_private.h"
 
@@ -10,99 +9,21 @@
 
 #include <stdlib.h>
 
-void
-call_push(struct call_list *list, struct call *call)
-{
-	call->next = NULL;
-	*list->end = call;
-	list->end = &call->next;
-	list->count++;
-}
-
-struct call *
-call_pop(struct call_list *list)
-{
-	struct call *call = list->first;
-
-	if (call == NULL)
-		return NULL;
-	list->first = call->next;
-	if (list->first == NULL)
-		list->end = &list->first;
-	list->count--;
-	return call;
-}
-
-static void
-list_init(struct call_list *list)
-{
-	*list = (struct call_list){ NULL, &list->first, 0 };
-}
-
-static void
-live_add(struct redis *redis, struct call *call)
-{
-	call->live_next = NULL;
-	call->live_at = redis->live_end;
-	*redis->live_end = call;
-	redis->live_end = &call->live_next;
-	if (redis->live == call)
-		timer_set(redis->deadline_timer, call->check->deadline_us);
-}
-
-static void
-live_remove(struct redis *redis, struct call *call)
-{
-	*call->live_at = call->live_next;
-	if (call->live_next != NULL)
-		call->live_next->live_at = call->live_at;
-	else
-		redis->live_end = call->live_at;
-	if (redis->live == NULL)
-		timer_cancel(redis->deadline_timer);
-}
-
-void
-call_answer(struct redis *redis, struct call *call, const struct decision *decision)
-{
-	struct check *check = call->check;
-
-	if (check == NULL)
-		return;
-	call->check = NULL;
-	check->store_private = NULL;
-	live_remove(redis, call);
-	if (decision->verdict == VERDICT_UNAVAILABLE)
-		counter_add(redis->failures[decision->why], 1);
-	else
-		histogram_add(redis->latency,
-			loop_now_us(redis->loop) -
-				(check->deadline_us - redis->settings.deadline_us));
-	check->done(check, decision);
-}
-
-void
-call_unavailable(struct redis *redis, struct call *call, enum unavailable why)
-{
-	call_answer(redis, call,
-		&(const struct decision){ .verdict = VERDICT_UNAVAILABLE, .why = why });
-}
-
-/* Calls that nobody waits for any more are dropped; they were never sent. */
+/* Checks that nobody waits for any more are dropped; they were never sent. */
 void
 store_send_waiting(struct redis *redis)
 {
 	struct call_list waiting = redis->waiting;
 
-	list_init(&redis->waiting);
+	call_list_init(&redis->waiting);
 	while (waiting.first != NULL) {
 		struct call *call = waiting.first;
 
 		waiting.first = call->next;
-		if (call->check != NULL)
+		if (call->check != NULL || call->kind == CALL_LEASE)
 			connection_send(redis, call);
 		else
-			free(call);
+			call_free(call);
 	}
 }
 
@@ -113,7 +34,7 @@ drop_waiting(struct redis *redis, enum unavailable why)
 
 	while ((call = call_pop(&redis->waiting)) != NULL) {
 		call_unavailable(redis, call, why);
-		free(call);
+		call_free(call);
 	}
 }
 
@@ -131,9 +52,7 @@ void
 store_breaker_opened(struct redis *redis, const char *why)
 {
 	counter_add(COUNT_BREAKER_OPENED, 1);
-	log_warn("Redis cannot be used: the breaker is open, and routes do what their store_down "
-		 "says.",
-		LOG_TEXT("server", redis->name), LOG_TEXT("reason", why));
+	outage_tell(redis, why);
 	if (redis->state != REDIS_DOWN)
 		connection_close(redis);
 	store_await_probe(redis);
@@ -178,17 +97,31 @@ on_shake_deadline(void *context)
 	connection_lose(context, "it did not answer within the deadline");
 }
 
-static struct redis *
-redis_of(struct store *store)
-{
-	return (struct redis *)((uintptr_t)store - offsetof(struct redis, store));
-}
-
 static void
 refuse(struct redis *redis, struct check *check, enum unavailable why)
 {
-	counter_add(redis->failures[why], 1);
+	counter_add(redis->settings.counters->failures[why], 1);
 	check->done(check, &(const struct decision){ .verdict = VERDICT_UNAVAILABLE, .why = why });
+}
+
+/* Also those that nobody waits for any more: they still hold memory. */
+bool
+store_has_room(const struct redis *redis)
+{
+	return redis->waiting.count + redis->sent.count < CHECKS_MAX &&
+		(redis->stream == NULL || stream_queued(redis->stream) < QUEUED_MAX);
+}
+
+void
+store_put(struct redis *redis, struct call *call)
+{
+	if (redis->state == REDIS_READY) {
+		connection_send(redis, call);
+		return;
+	}
+	call_push(&redis->waiting, call);
+	if (redis->state == REDIS_DOWN)
+		connection_start(redis);
 }
 
 static void
@@ -202,30 +135,19 @@ redis_decide(struct store *store, struct check *check)
 		refuse(redis, check, UNAVAILABLE_BREAKER);
 		return;
 	}
-	/* Also those that nobody waits for any more: they still hold memory. */
-	if (redis->waiting.count + redis->sent.count >= CHECKS_MAX ||
-		(redis->stream != NULL && stream_queued(redis->stream) >= QUEUED_MAX)) {
-		refuse(redis, check, UNAVAILABLE_OVERLOAD);
-		return;
-	}
-	struct call *call = calloc(1, sizeof *call);
+	struct call *call = store_has_room(redis) ? calloc(1, sizeof *call) : NULL;
 
 	if (call == NULL) {
 		refuse(redis, check, UNAVAILABLE_OVERLOAD);
 		return;
 	}
 	call->kind = CALL_CHECK;
+	call->script = script_of(check);
 	call->check = check;
 	call->brings_clock = check->now_us != 0;
 	check->store_private = call;
-	live_add(redis, call);
-	if (redis->state == REDIS_READY) {
-		connection_send(redis, call);
-		return;
-	}
-	call_push(&redis->waiting, call);
-	if (redis->state == REDIS_DOWN)
-		connection_start(redis);
+	call_await(redis, call);
+	store_put(redis, call);
 }
 
 static void
@@ -238,7 +160,7 @@ redis_cancel(struct store *store, struct check *check)
 		return;
 	call->check = NULL;
 	check->store_private = NULL;
-	live_remove(redis, call);
+	call_forget(redis, call);
 }
 
 static int
@@ -250,11 +172,17 @@ make_parts(struct redis *redis, struct err *err)
 	if (redis->deadline_timer == NULL || redis->shake_timer == NULL ||
 		redis->probe_timer == NULL)
 		return err_set(err, "no memory for the Redis store");
-	redis->latency = counter_find(COUNT_STORE_LATENCY, &SLICE("redis"));
-	for (unsigned i = 0; i < UNAVAILABLE_REASONS; i++)
-		redis->failures[i] = counter_find(COUNT_STORE_FAILURES,
-			(const struct slice[]){ SLICE("redis"), slice_of(unavailable_names[i]) });
 	return 0;
+}
+
+void
+redis_counters_find(struct redis_counters *counters)
+{
+	counters->latency = counter_find(COUNT_STORE_LATENCY, &SLICE("redis"));
+	/* All but the memory store's. */
+	for (unsigned i = 0; i < UNAVAILABLE_LOCK; i++)
+		counters->failures[i] = counter_find(COUNT_STORE_FAILURES,
+			(const struct slice[]){ SLICE("redis"), slice_of(unavailable_names[i]) });
 }
 
 struct redis *
@@ -267,16 +195,19 @@ redis_new(struct loop *loop, struct resolver *resolver, const struct redis_setti
 		(void)err_set(err, "no memory for the Redis store");
 		return NULL;
 	}
-	redis->store =
-		(struct store){ .name = "redis", .decide = redis_decide, .cancel = redis_cancel };
+	redis->store = (struct store){ .name = "redis",
+		.decide = redis_decide,
+		.cancel = redis_cancel,
+		.release = leases_release,
+		.renew = leases_renew };
 	redis->loop = loop;
 	redis->resolver = resolver;
 	redis->settings = *settings;
 	redis->breaker = breaker;
 	redis->refusal_log = (struct log_throttle){ .period_us = 60 * US_PER_S, .burst = 1 };
 	redis->live_end = &redis->live;
-	list_init(&redis->waiting);
-	list_init(&redis->sent);
+	call_list_init(&redis->waiting);
+	call_list_init(&redis->sent);
 	(void)address_text(&settings->server, redis->name);
 	if (make_parts(redis, err) != 0) {
 		redis_free(redis);
@@ -300,7 +231,7 @@ redis_free(struct redis *redis)
 		redis_cancel(&redis->store, redis->live->check);
 	connection_close(redis);
 	while ((call = call_pop(&redis->waiting)) != NULL)
-		free(call);
+		call_free(call);
 	timer_free(redis->deadline_timer);
 	timer_free(redis->shake_timer);
 	timer_free(redis->probe_timer);

@@ -16,9 +16,9 @@ struct report_gauge {
 
 struct report {
 	struct log_sink *sink; /* NULL: the log */
-	enum log_format format;
-	pthread_mutex_t lock; /* of the throttle */
-	struct log_throttle throttle;
+	_Atomic int format; /* enum log_format */
+	pthread_mutex_t lock; /* of the throttles */
+	struct log_throttle throttle, refusals;
 	struct report_gauge gauges[GAUGES_MAX];
 	unsigned gauge_count;
 };

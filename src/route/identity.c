@@ -1,14 +1,39 @@
 /*
- * Who is counted. Each kind of identity writes itself in a form that no other kind can write: an
+ * Who is counted. Each kind of part writes itself in a form that no other kind can write: an
  * address as it is, the others with their kind and `=`, hashes with `#`; and neither `=` nor `#`
- * nor braces (which choose a slot in a Redis Cluster) can stand in a value.
+ * nor `+`, which joins parts, nor braces (which choose a slot in a Redis Cluster) can stand in a
+ * value. So a text can be taken apart in one way only, and two identities never meet.
  */
-#include "weir/hash.h"
-#include "weir/route.h"
+#include "overrides.h"
+#include "values.h"
 
 #include <stdio.h>
 
-enum { PLAIN_MAX = 64, IDENTITY_TEXT_SIZE = PLAIN_MAX + 32 };
+enum {
+	PLAIN_MAX = 64,
+	PART_SIZE = 2 * PLAIN_MAX + 32, /* a variable's name and value */
+	JOINED_MAX = 128, /* beyond it the whole is hashed; stores are made for keys below 256 */
+	JOINED_SIZE = IDENTITY_PARTS_MAX * PART_SIZE
+};
+
+struct joined {
+	char text[JOINED_SIZE];
+	size_t len;
+};
+
+static const char *const kinds[] = {
+	[IDENTITY_IP] = "ip",
+	[IDENTITY_USER] = "user",
+	[IDENTITY_HEADER] = "header",
+	[IDENTITY_COOKIE] = "cookie",
+	[IDENTITY_PARAM] = "param",
+	[IDENTITY_ENV] = "env",
+	[IDENTITY_HOST] = "host",
+	[IDENTITY_PATH] = "path",
+	[IDENTITY_BACKEND] = "backend",
+	[IDENTITY_ROUTE] = "route",
+	[IDENTITY_ALL] = "all",
+};
 
 static bool
 is_plain(struct slice value)
@@ -27,10 +52,22 @@ is_plain(struct slice value)
 	return true;
 }
 
+/* Keys of APIs come in headers, cookies and queries. A variable may be a header by another name. */
+static bool
+is_secret(const struct config_identity_part *part)
+{
+	return part->source == IDENTITY_HEADER || part->source == IDENTITY_COOKIE ||
+		part->source == IDENTITY_PARAM ||
+		(part->source == IDENTITY_ENV &&
+			slice_has_prefix(slice_of(part->name), SLICE("HTTP_")));
+}
+
+/* ---- one part ---- */
+
 /* The kind and the name go into the hash, so that a header's value and a user's name never meet. */
 static void
 write_hashed(const char *kind, const char *name, struct slice value, const uint8_t *hash_key,
-	char out[IDENTITY_TEXT_SIZE])
+	char out[PART_SIZE])
 {
 	char text[HASH_TEXT_SIZE];
 	const struct hash_wide of_value = hash_wide(hash_key, value);
@@ -38,68 +75,129 @@ write_hashed(const char *kind, const char *name, struct slice value, const uint8
 	const int n =
 		snprintf(all, sizeof all, "%s %.400s %s", kind, name, hash_text(of_value, text));
 
-	(void)snprintf(out, IDENTITY_TEXT_SIZE, "%s#%s", kind,
+	(void)snprintf(out, PART_SIZE, "%s#%s", kind,
 		hash_text(hash_wide(hash_key, slice_make(all, (size_t)n)), text));
 }
 
 static void
-write_ip(const struct config_identity_part *identity, struct ip ip, char out[IDENTITY_TEXT_SIZE])
+write_value(const struct config_identity_part *part, struct slice value, const uint8_t *hash_key,
+	char out[PART_SIZE])
 {
-	const unsigned bits = ip.family == 4 ? identity->prefix_4 : identity->prefix_6;
+	const char *kind = kinds[part->source];
+	const char *name = part->param != NULL ? part->param : part->name;
 
-	_Static_assert(IDENTITY_TEXT_SIZE >= IP_TEXT_SIZE + 4, "an address with its bits fits");
+	if (is_secret(part) || !is_plain(value) || (name != NULL && !is_plain(slice_of(name))))
+		write_hashed(kind, name == NULL ? "" : name, value, hash_key, out);
+	else
+		(void)snprintf(out, PART_SIZE, "%s%s%s=%.*s", kind, name == NULL ? "" : ":",
+			name == NULL ? "" : name, (int)value.len, value.ptr);
+}
+
+static void
+write_ip(const struct config_identity_part *part, struct ip ip, char out[PART_SIZE])
+{
+	const unsigned bits = ip.family == 4 ? part->prefix_4 : part->prefix_6;
+
+	_Static_assert(PART_SIZE >= IP_TEXT_SIZE + 4, "an address with its bits fits");
 	const size_t len = strlen(ip_text(ip_masked(ip, bits), out));
 
 	if (bits < (ip.family == 4 ? 32 : 128))
-		(void)snprintf(out + len, IDENTITY_TEXT_SIZE - len, "/%u", bits);
+		(void)snprintf(out + len, PART_SIZE - len, "/%u", bits);
 }
 
-/* False: this identity is not present in the request. */
-static bool
-write_identity(const struct config_identity_part *identity, const struct view *view,
-	const uint8_t *hash_key, char out[IDENTITY_TEXT_SIZE])
+/* Empty: the request has none. */
+static struct slice
+value_of(const struct asker *asker, const struct config_identity_part *part)
 {
-	struct slice value;
+	struct slice value = { NULL, 0 };
 
-	switch (identity->source) {
-	case IDENTITY_IP:
-		if (view->has_ip)
-			write_ip(identity, view->ip, out);
-		else
-			(void)snprintf(out, IDENTITY_TEXT_SIZE, "ip=none");
-		return true;
+	switch (part->source) {
 	case IDENTITY_USER:
-		if (view->user.len == 0)
-			return false;
-		if (is_plain(view->user))
-			(void)snprintf(out, IDENTITY_TEXT_SIZE, "user=%.*s", (int)view->user.len,
-				view->user.ptr);
-		else
-			write_hashed("user", "", view->user, hash_key, out);
-		return true;
 	case IDENTITY_HEADER:
-		value = view_param(view, identity->param);
-		if (value.len == 0)
-			return false;
-		write_hashed("header", identity->param, value, hash_key, out);
-		return true;
-	case IDENTITY_ALL:
-		(void)snprintf(out, IDENTITY_TEXT_SIZE, "all");
-		return true;
 	case IDENTITY_COOKIE:
 	case IDENTITY_PARAM:
 	case IDENTITY_ENV:
-	case IDENTITY_HOST:
-	case IDENTITY_PATH:
-	case IDENTITY_BACKEND:
-	case IDENTITY_ROUTE:
+		(void)value_counted(asker->view, part->source, part->name, part->param, &value);
 		break;
+	case IDENTITY_HOST:
+		return asker->view->host;
+	case IDENTITY_PATH:
+		return asker->view->path;
+	case IDENTITY_BACKEND:
+		return slice_of(asker->route->backend == NULL ? "" : asker->route->backend->name);
+	case IDENTITY_ROUTE:
+		return slice_of(asker->route->name);
+	case IDENTITY_IP:
+	case IDENTITY_ALL:
+		break;
+	}
+	return value;
+}
+
+/* False: this part is not present in the request. */
+static bool
+write_part(struct asker *asker, const struct config_limit *limit,
+	const struct config_identity_part *part, char out[PART_SIZE])
+{
+	if (part->source == IDENTITY_ALL) {
+		(void)snprintf(out, PART_SIZE, "all");
+		return true;
+	}
+	if (part->source == IDENTITY_IP) {
+		if (asker->view->has_ip)
+			write_ip(part, asker->view->ip, out);
+		else
+			(void)snprintf(out, PART_SIZE, "ip=none");
+		return true;
+	}
+	if (part->known && !overrides_name(asker, limit, part))
+		return false;
+	const struct slice value = value_of(asker, part);
+
+	if (value.len == 0)
+		return false;
+	write_value(part, value, asker->hash_key, out);
+	return true;
+}
+
+/* ---- all of them ---- */
+
+/* False: a part is missing. */
+static bool
+write_identity(struct asker *asker, const struct config_limit *limit,
+	const struct config_identity *identity, struct joined *out)
+{
+	out->len = 0;
+	for (unsigned i = 0; i < identity->part_count; i++) {
+		if (i > 0)
+			out->text[out->len++] = '+';
+		if (!write_part(asker, limit, &identity->parts[i], out->text + out->len))
+			return false;
+		out->len += strlen(out->text + out->len);
+	}
+	if (out->len > JOINED_MAX) {
+		char text[HASH_TEXT_SIZE];
+		const struct hash_wide hash =
+			hash_wide(asker->hash_key, slice_make(out->text, out->len));
+
+		out->len =
+			(size_t)snprintf(out->text, sizeof out->text, "#%s", hash_text(hash, text));
+	}
+	return true;
+}
+
+static bool
+has_ip_part(const struct config_identity *identity)
+{
+	for (unsigned i = 0; i < identity->part_count; i++) {
+		if (identity->parts[i].source == IDENTITY_IP)
+			return true;
 	}
 	return false;
 }
 
 static enum identity_result
-missing(enum on_missing on_missing, char out[IDENTITY_TEXT_SIZE])
+missing(enum on_missing on_missing, struct joined *out)
 {
 	switch (on_missing) {
 	case ON_MISSING_SKIP:
@@ -111,45 +209,46 @@ missing(enum on_missing on_missing, char out[IDENTITY_TEXT_SIZE])
 	case ON_MISSING_SHARE:
 		break;
 	}
-	(void)snprintf(out, IDENTITY_TEXT_SIZE, "none");
+	out->len = (size_t)snprintf(out->text, sizeof out->text, "none");
 	return IDENTITY_FOUND;
 }
 
 /* `LIMIT:IDENTITY` */
 static int
-put_together(const char *limit, const char *identity, struct arena *arena, struct slice *key)
+put_together(
+	const char *limit, const struct joined *identity, struct arena *arena, struct slice *key)
 {
-	const size_t first = strlen(limit), second = strlen(identity);
-	char *name = arena_alloc(arena, first + 1 + second);
+	const size_t first = strlen(limit);
+	char *name = arena_alloc(arena, first + 1 + identity->len);
 
 	if (name == NULL)
 		return -1;
 	memcpy(name, limit, first);
 	name[first] = ':';
-	memcpy(name + first + 1, identity, second);
-	*key = slice_make(name, first + 1 + second);
+	memcpy(name + first + 1, identity->text, identity->len);
+	*key = slice_make(name, first + 1 + identity->len);
 	return 0;
 }
 
 enum identity_result
-identity_key(const struct config_limit *limit, const struct view *view, const uint8_t *hash_key,
-	struct arena *arena, struct slice *key)
+identity_key(struct asker *asker, const struct config_limit *limit, struct arena *arena,
+	struct slice *key)
 {
-	char text[IDENTITY_TEXT_SIZE];
 	enum identity_result result = IDENTITY_SKIP;
+	struct joined text;
 	bool found = false;
 
 	for (unsigned i = 0; i < limit->identity_count && !found; i++) {
-		found = write_identity(&limit->identities[i].parts[0], view, hash_key, text);
+		const struct config_identity *identity = &limit->identities[i];
+
+		found = write_identity(asker, limit, identity, &text);
 		if (found)
-			result =
-				limit->identities[i].parts[0].source == IDENTITY_IP && !view->has_ip
-				? IDENTITY_NO_ADDRESS
-				: IDENTITY_FOUND;
+			result = !asker->view->has_ip && has_ip_part(identity) ? IDENTITY_NO_ADDRESS
+									       : IDENTITY_FOUND;
 	}
 	if (!found)
-		result = missing(limit->on_missing, text);
+		result = missing(limit->on_missing, &text);
 	if (result == IDENTITY_SKIP || result == IDENTITY_REJECT)
 		return result;
-	return put_together(limit->name, text, arena, key) == 0 ? result : IDENTITY_NO_MEMORY;
+	return put_together(limit->name, &text, arena, key) == 0 ? result : IDENTITY_NO_MEMORY;
 }

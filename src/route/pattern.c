@@ -1,17 +1,24 @@
 /*
- * Patterns on paths. A plain pattern fits the path itself and all below it, as Apache's <Location>
- * does: what follows the script's name (PATH_INFO) must not lead around its limit.
+ * Patterns on paths and values. A plain pattern fits the path itself and all below it, as Apache's
+ * <Location> does: what follows the script's name (PATH_INFO) must not lead around its limit. A
+ * value has nothing below it, and is fitted as a whole.
  *
- * Regular expressions are PCRE2's with a limit on the steps of one match, since a path is the
- * client's to choose and the loop must not stand still for it.
+ * Regular expressions are PCRE2's with a limit on the steps of a match, since what they are held
+ * against is the client's to choose and the loop must not stand still for it. PCRE2's own limit
+ * begins anew with each character that a match could start at, so a long subject multiplies it.
+ * Callouts, which PCRE2 puts before each item of the expression, count all of a match.
  */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "pattern.h"
 
 #include <pcre2.h>
 
-/* About a millisecond. */
-enum { MATCH_STEPS_MAX = 50000, REGEX_HEAP_KIB = 4096 };
+enum {
+	REGEX_HEAP_KIB = 4096,
+	REGEX_SUBJECT_MAX = 16384, /* the servers of the field stop at 8 KiB */
+	CHARACTERS_OF_A_STEP = 16, /* that are passed without a decision */
+	STEPS_OF_A_CALL = 8
+};
 
 static int
 compile_regex(struct pattern *pattern, struct err *err)
@@ -19,7 +26,7 @@ compile_regex(struct pattern *pattern, struct err *err)
 	/* A path has no lines: `/index.php/%0a` runs the script, and must not lead around its
 	 * limit. */
 	const uint32_t options = (pattern->config->nocase ? PCRE2_CASELESS : 0) |
-		PCRE2_NEVER_BACKSLASH_C | PCRE2_DOTALL | PCRE2_DOLLAR_ENDONLY;
+		PCRE2_NEVER_BACKSLASH_C | PCRE2_DOTALL | PCRE2_DOLLAR_ENDONLY | PCRE2_AUTO_CALLOUT;
 	PCRE2_SIZE at;
 	PCRE2_UCHAR text[128];
 	int code;
@@ -81,13 +88,15 @@ fits_below(const struct pattern *pattern, struct slice path)
 
 /* Goes back to the last star only, which is enough for `*`: at most pattern times path steps. */
 static bool
-fits_glob(const struct pattern *pattern, struct slice path)
+fits_glob(const struct pattern *pattern, struct slice path, bool is_value)
 {
 	const struct slice text = pattern->text;
 	size_t p = 0, at = 0, star = text.len, star_at = 0;
 
 	for (;;) {
-		if (p == text.len && is_at_border(text, path, at))
+		if (p == text.len &&
+			(is_value ? at == path.len || text.ptr[p - 1] == '*'
+				  : is_at_border(text, path, at)))
 			return true;
 		if (p < text.len && text.ptr[p] == '*') {
 			star = p++;
@@ -105,21 +114,44 @@ fits_glob(const struct pattern *pattern, struct slice path)
 	}
 }
 
-static enum pattern_result
-match_regex(const struct pattern *pattern, struct slice path)
+struct spending {
+	unsigned left;
+	size_t at; /* in the subject, at the last callout */
+};
+
+static int
+spend(pcre2_callout_block *block, void *data)
 {
+	struct spending *spending = data;
+	const size_t at = block->current_position;
+	const size_t moved = at > spending->at ? at - spending->at : spending->at - at;
+	const size_t cost = 1 + moved / CHARACTERS_OF_A_STEP;
+
+	spending->at = at;
+	spending->left -= cost < spending->left ? (unsigned)cost : spending->left;
+	return spending->left == 0 ? PCRE2_ERROR_MATCHLIMIT : 0;
+}
+
+static enum pattern_result
+match_regex(const struct pattern *pattern, struct slice subject, unsigned *steps)
+{
+	struct spending spending = { .left = *steps };
 	pcre2_match_context *context = pcre2_match_context_create(NULL);
 	pcre2_match_data *data = pcre2_match_data_create(1, NULL);
 	int result = PCRE2_ERROR_NOMEMORY;
 
-	if (context != NULL && data != NULL) {
-		(void)pcre2_set_match_limit(context, MATCH_STEPS_MAX);
+	if (context != NULL && data != NULL && subject.len <= REGEX_SUBJECT_MAX &&
+		spending.left > STEPS_OF_A_CALL) {
+		spending.left -= STEPS_OF_A_CALL;
+		(void)pcre2_set_callout(context, spend, &spending);
+		(void)pcre2_set_match_limit(context, PATTERN_STEPS_MAX);
 		(void)pcre2_set_heap_limit(context, REGEX_HEAP_KIB);
 		result = pcre2_match(
-			pattern->regex, (PCRE2_SPTR)path.ptr, path.len, 0, 0, data, context);
+			pattern->regex, (PCRE2_SPTR)subject.ptr, subject.len, 0, 0, data, context);
 	}
 	pcre2_match_data_free(data);
 	pcre2_match_context_free(context);
+	*steps = spending.left;
 	if (result >= 0)
 		return PATTERN_FITS;
 	return result == PCRE2_ERROR_NOMATCH ? PATTERN_DIFFERS : PATTERN_LIMIT;
@@ -137,10 +169,18 @@ has_method(const char *methods, struct slice method)
 	return false;
 }
 
+static bool
+is_same(const struct pattern *pattern, struct slice text)
+{
+	return text.len == pattern->text.len &&
+		has_prefix(text, pattern->text, pattern->config->nocase);
+}
+
 enum pattern_result
 pattern_match(const struct pattern *pattern, struct slice method, struct slice path)
 {
 	const struct config_pattern *config = pattern->config;
+	unsigned steps = PATTERN_STEPS_MAX;
 	bool fits = false;
 
 	if (config->methods != NULL && !has_method(config->methods, method))
@@ -150,14 +190,32 @@ pattern_match(const struct pattern *pattern, struct slice method, struct slice p
 		fits = fits_below(pattern, path);
 		break;
 	case PATTERN_EXACT:
-		fits = path.len == pattern->text.len &&
-			has_prefix(path, pattern->text, config->nocase);
+		fits = is_same(pattern, path);
 		break;
 	case PATTERN_GLOB:
-		fits = fits_glob(pattern, path);
+		fits = fits_glob(pattern, path, false);
 		break;
 	case PATTERN_REGEX:
-		return match_regex(pattern, path);
+		return match_regex(pattern, path, &steps);
+	}
+	return fits ? PATTERN_FITS : PATTERN_DIFFERS;
+}
+
+enum pattern_result
+pattern_match_value(const struct pattern *pattern, struct slice value, unsigned *steps)
+{
+	bool fits = false;
+
+	switch (pattern->config->kind) {
+	case PATTERN_BELOW: /* is for paths only */
+	case PATTERN_EXACT:
+		fits = is_same(pattern, value);
+		break;
+	case PATTERN_GLOB:
+		fits = fits_glob(pattern, value, true);
+		break;
+	case PATTERN_REGEX:
+		return match_regex(pattern, value, steps);
 	}
 	return fits ? PATTERN_FITS : PATTERN_DIFFERS;
 }

@@ -1,4 +1,4 @@
-/* One compiled pattern. Private to the room. */
+/* One compiled pattern, on a path or on a value. Private to the room. */
 #ifndef WEIR_ROUTE_PATTERN_H
 #define WEIR_ROUTE_PATTERN_H
 
@@ -19,5 +19,12 @@ enum pattern_result { PATTERN_FITS, PATTERN_DIFFERS, PATTERN_LIMIT };
 /* Methods and path. */
 enum pattern_result
 pattern_match(const struct pattern *pattern, struct slice method, struct slice path);
+
+/* What matching may cost, in steps; about a millisecond. */
+enum { PATTERN_STEPS_MAX = 50000 };
+
+/* A whole value; nothing lies below it. Takes what it costs off *steps. */
+enum pattern_result
+pattern_match_value(const struct pattern *pattern, struct slice value, unsigned *steps);
 
 #endif

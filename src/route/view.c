@@ -1,20 +1,44 @@
 /* Takes from the environment what routes and identities ask for, in one pass. */
 #include "weir/view.h"
 
+#include "forwarded.h"
+#include "routes.h"
 #include "weir/url_path.h"
 
 /* What is asked of every request. Sorted by nothing: the first letter sorts out most of an
  * environment. */
-enum wanted { METHOD, TARGET, SCRIPT, USER, AUTH, ADDRESS, ACCEPT, WANTED };
+enum wanted {
+	METHOD,
+	TARGET,
+	QUERY,
+	SCRIPT,
+	USER,
+	AUTH,
+	ADDRESS,
+	ACCEPT,
+	HOST,
+	COOKIE,
+	FORWARDED,
+	WANTED
+};
 
 static const struct slice wanted_names[WANTED] = {
 	[METHOD] = { "REQUEST_METHOD", 14 },
 	[TARGET] = { "REQUEST_URI", 11 },
+	[QUERY] = { "QUERY_STRING", 12 },
 	[SCRIPT] = { "SCRIPT_NAME", 11 },
 	[USER] = { "REMOTE_USER", 11 },
 	[AUTH] = { "AUTH_TYPE", 9 },
 	[ADDRESS] = { "REMOTE_ADDR", 11 },
 	[ACCEPT] = { "HTTP_ACCEPT", 11 },
+	[HOST] = { "HTTP_HOST", 9 },
+	[COOKIE] = { "HTTP_COOKIE", 11 },
+	[FORWARDED] = { "HTTP_X_FORWARDED_FOR", 20 },
+};
+
+struct found {
+	struct slice values[WANTED];
+	unsigned forwarded; /* how many there are */
 };
 
 /* The value if `entry` is NAME=value for this name; else ptr is NULL. */
@@ -41,17 +65,20 @@ view_param(const struct view *view, const char *name)
 }
 
 static void
-take(const char *entry, struct slice found[WANTED])
+take(const char *entry, struct found *found)
 {
 	for (unsigned i = 0; i < WANTED; i++) {
 		if (entry[0] != wanted_names[i].ptr[0])
 			continue;
 		const struct slice value = value_of(entry, wanted_names[i]);
 
-		if (value.ptr != NULL) {
-			found[i] = value;
-			return;
-		}
+		if (value.ptr == NULL)
+			continue;
+		found->forwarded += i == FORWARDED;
+		/* nginx sends these two once more, empty, where a location overrides them. */
+		if (value.len > 0 || (i != HOST && i != QUERY))
+			found->values[i] = value;
+		return;
 	}
 }
 
@@ -88,28 +115,97 @@ take_path(struct view *view, struct arena *arena, struct err *err)
 	return 0;
 }
 
-int
-view_init(struct view *view, char *const *env, struct arena *arena, struct err *err)
+/* The application reads QUERY_STRING; lighttpd's handler of 404s gets an empty one, and the query
+ * in REQUEST_URI only. */
+static int
+take_query(
+	struct view *view, const struct slice values[WANTED], struct arena *arena, struct err *err)
 {
-	struct slice found[WANTED] = { { NULL, 0 } };
+	view->query = values[QUERY].len > 0 ? values[QUERY] : url_query(values[TARGET]);
+	view->scratch = arena_alloc(arena, view->query.len + 1);
+	return view->scratch == NULL ? err_set(err, "no memory for the query") : 0;
+}
+
+/* Where the port begins, if there is one; what is in brackets has colons of its own. */
+static size_t
+host_len(struct slice host)
+{
+	const size_t close = host.len > 0 && host.ptr[0] == '[' ? slice_find(host, ']') : 0;
+	const struct slice behind = slice_skip(host, close);
+	const size_t colon = close + slice_find(behind, ':');
+
+	for (size_t i = colon + 1; i < host.len; i++) {
+		if (host.ptr[i] < '0' || host.ptr[i] > '9')
+			return host.len;
+	}
+	return colon;
+}
+
+static int
+take_host(struct view *view, struct slice host, struct arena *arena, struct err *err)
+{
+	host = slice_trim(host);
+	host.len = host_len(host);
+	if (host.len > 0 && host.ptr[host.len - 1] == '.')
+		host.len--;
+	char *small = arena_alloc(arena, host.len + 1);
+
+	if (small == NULL)
+		return err_set(err, "no memory for the host");
+	for (size_t i = 0; i < host.len; i++) {
+		const char c = host.ptr[i];
+
+		small[i] = c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
+	}
+	view->host = slice_make(small, host.len);
+	return 0;
+}
+
+/* nginx passes on as REMOTE_USER what any client claims; only AUTH_TYPE says that it was checked.
+ */
+static void
+take_user(struct view *view, struct slice user, struct slice auth_type)
+{
+	if (auth_type.len > 0)
+		view->user = user;
+	else
+		view->user_is_claimed = user.len > 0;
+}
+
+static void
+take_ip(struct view *view, const struct found *found, const struct net_map *trusted)
+{
+	view->has_ip = ip_parse(found->values[ADDRESS], &view->ip) == 0;
+	view->has_forwarded = found->forwarded > 0;
+	if (!view->has_ip || !view->has_forwarded || trusted == NULL ||
+		net_map_find(trusted, view->ip) == NET_MAP_NONE)
+		return;
+	view->forwarded_is_forged = found->forwarded > 1;
+	if (!view->forwarded_is_forged)
+		view->ip = forwarded_client(trusted, view->ip, found->values[FORWARDED]);
+}
+
+int
+view_init(struct view *view, const struct routes *routes, char *const *env, struct arena *arena,
+	struct err *err)
+{
+	struct found found = { .forwarded = 0 };
+	const struct slice *values = found.values;
 
 	for (char *const *entry = env; *entry != NULL; entry++)
-		take(*entry, found);
+		take(*entry, &found);
 	*view = (struct view){ .env = env,
-		.method = found[METHOD],
-		.target = found[TARGET],
-		.script = found[SCRIPT],
-		.accept = found[ACCEPT] };
-	if (take_path(view, arena, err) != 0)
+		.method = values[METHOD],
+		.target = values[TARGET],
+		.script = values[SCRIPT],
+		.cookies = values[COOKIE],
+		.accept = values[ACCEPT] };
+	if (take_path(view, arena, err) != 0 || take_query(view, values, arena, err) != 0 ||
+		take_host(view, values[HOST], arena, err) != 0)
 		return -1;
 	if (view->script.len == 0)
 		view->script = view->path;
-	/* nginx passes on as REMOTE_USER what any client claims; only AUTH_TYPE says that it was
-	 * checked. */
-	if (found[AUTH].len > 0)
-		view->user = found[USER];
-	else
-		view->user_is_claimed = found[USER].len > 0;
-	view->has_ip = ip_parse(found[ADDRESS], &view->ip) == 0;
+	take_user(view, values[USER], values[AUTH]);
+	take_ip(view, &found, routes == NULL ? NULL : routes_trusted(routes));
 	return 0;
 }

@@ -133,27 +133,6 @@ ip_is(struct ip a, struct ip b)
 	return a.family == b.family && memcmp(a.bytes, b.bytes, sizeof a.bytes) == 0;
 }
 
-bool
-ip_is_private(struct ip ip)
-{
-	static const struct ip_net nets[] = {
-		{ { 4, { 127 } }, 8 },
-		{ { 4, { 10 } }, 8 },
-		{ { 4, { 172, 16 } }, 12 },
-		{ { 4, { 192, 168 } }, 16 },
-		{ { 4, { 169, 254 } }, 16 },
-		{ { 6, { [15] = 1 } }, 128 },
-		{ { 6, { 0xfc } }, 7 },
-		{ { 6, { 0xfe, 0x80 } }, 10 },
-	};
-
-	for (size_t i = 0; i < sizeof nets / sizeof nets[0]; i++) {
-		if (ip_net_has(&nets[i], ip))
-			return true;
-	}
-	return false;
-}
-
 const char *
 ip_text(struct ip ip, char out[IP_TEXT_SIZE])
 {

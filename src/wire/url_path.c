@@ -140,39 +140,29 @@ url_query(struct slice target)
 	return slice_skip(whole, mark == whole.len ? mark : mark + 1);
 }
 
-struct slice
-url_script_filename(struct slice filename)
+/* The next character of a name or value. A bad escape stands for itself, as in PHP. */
+static char
+cut_decoded(struct slice *raw)
 {
-	static const struct slice prefixes[] = { { "proxy:fcgi://", 13 },
-		{ "proxy:balancer://", 17 } };
+	const int c = cut_escape(raw);
 
-	for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++) {
-		if (!slice_is_nocase(slice_first(filename, prefixes[i].len), prefixes[i]))
-			continue;
-		struct slice path = slice_skip(filename, prefixes[i].len);
+	if (c >= 0)
+		return (char)c;
+	const char first = raw->ptr[0];
 
-		path = slice_first(path, slice_find(path, '?'));
-		path = slice_skip(path, slice_find(path, '/'));
-		/* The slash at the end of `fcgi://localhost/` comes before the path's own. */
-		while (path.len > 1 && path.ptr[1] == '/')
-			path = slice_skip(path, 1);
-		return path.len == 0 ? filename : path;
-	}
-	return filename;
+	*raw = slice_skip(*raw, 1);
+	return first == '+' ? ' ' : first;
 }
 
-/* Whether `raw`, decoded, is `name`. A bad escape stands for itself, as in PHP. */
+/* Whether `raw`, decoded, is `name`. */
 static bool
-decodes_to(struct slice raw, struct slice name)
+decodes_to(struct slice raw, struct slice name, bool nocase)
 {
 	while (raw.len > 0 && name.len > 0) {
-		int c = cut_escape(&raw);
+		const char c = cut_decoded(&raw);
 
-		if (c < 0) {
-			c = raw.ptr[0] == '+' ? ' ' : (unsigned char)raw.ptr[0];
-			raw = slice_skip(raw, 1);
-		}
-		if (c != (unsigned char)name.ptr[0])
+		if (c != name.ptr[0] &&
+			!(nocase && slice_is_nocase(slice_make(&c, 1), slice_first(name, 1))))
 			return false;
 		name = slice_skip(name, 1);
 	}
@@ -180,19 +170,27 @@ decodes_to(struct slice raw, struct slice name)
 }
 
 bool
-url_query_find(struct slice query, struct slice name, struct slice *value)
+url_query_next(struct slice *rest, struct slice name, bool nocase, struct slice *value)
 {
-	struct slice rest = query;
-
-	while (rest.len > 0) {
-		const struct slice pair = slice_first(rest, slice_find(rest, '&'));
+	while (rest->len > 0) {
+		const struct slice pair = slice_first(*rest, slice_find(*rest, '&'));
 		const size_t equals = slice_find(pair, '=');
 
-		rest = slice_skip(rest, pair.len < rest.len ? pair.len + 1 : pair.len);
-		if (pair.len == 0 || !decodes_to(slice_first(pair, equals), name))
+		*rest = slice_skip(*rest, pair.len < rest->len ? pair.len + 1 : pair.len);
+		if (pair.len == 0 || !decodes_to(slice_first(pair, equals), name, nocase))
 			continue;
 		*value = slice_skip(pair, equals < pair.len ? equals + 1 : equals);
 		return true;
 	}
 	return false;
+}
+
+size_t
+url_query_decode(struct slice value, char *out)
+{
+	size_t len = 0;
+
+	while (value.len > 0)
+		out[len++] = cut_decoded(&value);
+	return len;
 }

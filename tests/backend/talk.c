@@ -45,7 +45,7 @@ came(struct talk *talk)
 	loop_stop(loop);
 }
 
-static void
+static bool
 on_head(void *context, struct cgi_head *head)
 {
 	struct talk *talk = context;
@@ -64,6 +64,7 @@ on_head(void *context, struct cgi_head *head)
 		len += (size_t)n < room ? (size_t)n : 0;
 	}
 	came(talk);
+	return !talk->refuses_head;
 }
 
 static void
@@ -146,7 +147,9 @@ talk_pool_with(const char *const *servers, uint64_t max_in_flight, int64_t conne
 			err.text);
 		config.server_count++;
 	}
-	struct backend_pool *pool = backend_pool_new(loop, resolver, &config, 1, &err);
+	const struct slice name = SLICE("app");
+	struct backend_pool *pool = backend_pool_new(
+		loop, resolver, &config, 1, counter_find(COUNT_BACKEND_IN_FLIGHT, &name), &err);
 
 	assert_row(pool != NULL, "%s", err.text);
 	return pool;

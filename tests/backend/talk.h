@@ -32,6 +32,7 @@ struct talk {
 	struct buf body; /* the first megabyte */
 	uint64_t body_len, body_sum, error_len;
 	char error_start[64];
+	bool refuses_head;
 	uint64_t hold_after; /* bytes of the body; the exchange is held then */
 
 	uint64_t to_send; /* bytes of zeros that talk_feed gives as the request's body */

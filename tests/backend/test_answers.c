@@ -407,6 +407,88 @@ any_answer_comes_to_an_end(void **state)
 	assert_int_equal(fake_app_look(app).accepted, 1000);
 }
 
+/* ---- more than was said ---- */
+
+/* An early answer, while the web server still sends the request's body. */
+static void
+ends_output_and_reads_on(struct app_conn *conn)
+{
+	if (app_read_params(conn) && app_out(conn, SLICE("Status: 413 Too Large\r\n\r\n")) &&
+		app_out_end(conn))
+		while (app_read_some(conn))
+			;
+}
+
+static void
+feed_on(struct talk *talk, int64_t until_us)
+{
+	static const char zeros[1000];
+
+	while (!talk->ended && clock_monotonic_us() < until_us) {
+		exchange_body(talk->exchange, slice_make(zeros, sizeof zeros));
+		run_loop_for_ms(loop, 20);
+	}
+}
+
+static void
+end_of_request_is_not_waited_for_longer_while_the_request_goes_on(void **state)
+{
+	struct talk talk;
+
+	(void)state;
+	use_idle_timeout(500000);
+	serve(ends_output_and_reads_on);
+	assert_true(talk_start(&talk, pool, NULL));
+	feed_on(&talk, clock_monotonic_us() + 20 * US_PER_S);
+	assert_true(talk.ended);
+	assert_int_equal(talk.result, EXCHANGE_COMPLETE);
+	assert_int_equal(talk.status, 413);
+	talk_release(&talk);
+}
+
+static const struct {
+	const char *pieces[4]; /* in records of their own */
+	const char *body;
+} surplus[] = {
+	{ { "Content-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\n\r\nmore" }, "ok" },
+	{ { "Content-Length: 2\r\n\r\n", "ok", "more" }, "ok" },
+	{ { "Content-Length: 2\r\n\r\no", "k", "m" }, "ok" },
+	{ { "Content-Length: 0\r\n\r\n", "m" }, "" },
+};
+
+static void
+says_less_than_it_sends(struct app_conn *conn)
+{
+	const size_t row = *(const size_t *)conn->context;
+
+	if (!app_read_request(conn))
+		return;
+	for (unsigned i = 0; i < 4 && surplus[row].pieces[i] != NULL; i++) {
+		if (!app_out(conn, slice_of(surplus[row].pieces[i])))
+			return;
+	}
+	(void)app_end(conn, 0, FCGI_REQUEST_COMPLETE);
+}
+
+static void
+what_is_beyond_the_content_length_is_left_out(void **state)
+{
+	static size_t row;
+
+	(void)state;
+	for (row = 0; row < LENGTH_OF(surplus); row++) {
+		struct talk talk;
+
+		serve_with_context(says_less_than_it_sends, &row);
+		talk_once(&talk, pool);
+		assert_row(talk.result == EXCHANGE_SURPLUS, "row %zu: %s", row,
+			exchange_result_names[talk.result]);
+		assert_row(strstr(talk.why, "Content-Length") != NULL, "%s", talk.why);
+		assert_slice(buf_slice(&talk.body), slice_of(surplus[row].body));
+		talk_release(&talk);
+	}
+}
+
 int
 main(void)
 {
@@ -421,6 +503,8 @@ main(void)
 		TEST(what_is_no_response_is_a_bad_head),
 		TEST(error_output_is_no_part_of_the_answer),
 		TEST(any_answer_comes_to_an_end),
+		TEST(what_is_beyond_the_content_length_is_left_out),
+		TEST(end_of_request_is_not_waited_for_longer_while_the_request_goes_on),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

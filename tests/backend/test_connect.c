@@ -2,7 +2,9 @@
 #include "../../src/loop/loop_private.h"
 #include "servers.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 /* ---- names ---- */
@@ -237,6 +239,55 @@ host_that_does_not_answer_is_a_timeout_and_then_passed_over(void **state)
 }
 
 static void
+next_server_has_a_connect_timeout_of_its_own(void **state)
+{
+	char tcp[64];
+	int filler;
+	const int silent = open_black_hole(tcp, &filler, 1), full = unix_listen(path_of(1), 0);
+	const int first = unix_connect(path_of(1));
+	const int64_t start_us = clock_monotonic_us();
+	struct talk talk;
+
+	(void)state;
+	pool = talk_pool_with((const char *const[]){ tcp, names[1], NULL }, 0, 500000, 0);
+	assert_true(talk_start(&talk, pool, NULL));
+	talk_feed(&talk);
+	while (clock_monotonic_us() < start_us + 600000)
+		run_loop_for_ms(loop, 10);
+	assert_row(!talk.ended, "%s", talk.why);
+	(void)close(first);
+	apps[1] = fake_app_start(full, answers, NULL);
+	talk_finish(&talk);
+	assert_row(talk.result == EXCHANGE_COMPLETE, "%s", talk.why);
+	talk_release(&talk);
+	(void)close(filler);
+	(void)close(silent);
+}
+
+/* Whoever gives more than there is room for before there is a connection gets no half request
+ * through. */
+static void
+body_that_was_not_kept_is_not_sent(void **state)
+{
+	static const char zeros[5000000];
+	const int full = unix_listen(path_of(0), 0), first = unix_connect(path_of(0));
+	struct talk talk;
+
+	(void)state;
+	pool = talk_pool((const char *const[]){ names[0], NULL });
+	assert_true(talk_start(&talk, pool, NULL));
+	exchange_body(talk.exchange, slice_make(zeros, sizeof zeros));
+	talk_feed(&talk);
+	(void)close(first);
+	apps[0] = fake_app_start(full, answers, NULL);
+	talk_finish(&talk);
+	assert_int_equal(talk.result, EXCHANGE_BUSY);
+	assert_row(strstr(talk.why, "no memory") != NULL, "%s", talk.why);
+	assert_int_equal(fake_app_look(apps[0]).requests, 0);
+	talk_release(&talk);
+}
+
+static void
 exchange_may_be_cancelled_while_it_connects(void **state)
 {
 	char tcp[64];
@@ -258,6 +309,31 @@ exchange_may_be_cancelled_while_it_connects(void **state)
 	(void)close(listening);
 }
 
+/* ---- what is not the server's fault ---- */
+
+static void
+without_descriptors_the_server_is_not_to_blame(void **state)
+{
+	struct rlimit before, none;
+	struct talk talk;
+
+	(void)state;
+	start_app(0, answers);
+	pool = talk_pool_with(all_names(), 0, 0, 0);
+	assert_int_equal(once(), EXCHANGE_COMPLETE);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none = (struct rlimit){ .rlim_cur = 0, .rlim_max = before.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	const bool is_started = talk_start(&talk, pool, NULL);
+
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_false(is_started);
+	assert_row(talk.result == EXCHANGE_BUSY, "%s", talk.why);
+	assert_row(strstr(talk.why, strerror(EMFILE)) != NULL, "%s", talk.why);
+	talk_release(&talk);
+	assert_int_equal(once(), EXCHANGE_COMPLETE);
+}
+
 int
 main(void)
 {
@@ -269,7 +345,10 @@ main(void)
 		TEST(backlog_that_stays_full_is_busy),
 		TEST(exchange_may_be_cancelled_while_it_waits_for_the_backlog),
 		TEST(host_that_does_not_answer_is_a_timeout_and_then_passed_over),
+		TEST(next_server_has_a_connect_timeout_of_its_own),
+		TEST(body_that_was_not_kept_is_not_sent),
 		TEST(exchange_may_be_cancelled_while_it_connects),
+		TEST(without_descriptors_the_server_is_not_to_blame),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

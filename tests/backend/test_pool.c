@@ -177,7 +177,8 @@ threads_share_max_in_flight_and_each_has_one_at_least(void **state)
 			.idle_timeout_us = 1000000 };
 		unsigned started = 0;
 
-		pool = backend_pool_new(loop, resolver, &config, rows[i].share, &err);
+		pool = backend_pool_new(loop, resolver, &config, rows[i].share,
+			counter_find(COUNT_BACKEND_IN_FLIGHT, &SLICE("app")), &err);
 		assert_non_null(pool);
 		while (talk_start(&talks[started], pool, NULL))
 			started++;

@@ -100,6 +100,55 @@ held_answer_has_no_deadline(void **state)
 	talk_release(&talk);
 }
 
+/* Whoever sends a body slowly is no reason to say that the application is silent. */
+static void
+body_that_comes_slowly_is_not_silence(void **state)
+{
+	struct talk talk;
+
+	(void)state;
+	use_idle_timeout(700000);
+	serve(answers);
+	assert_true(talk_start(&talk, pool, NULL));
+	for (unsigned i = 0; i < 12; i++) {
+		run_loop_for_ms(loop, 100);
+		assert_false(talk.ended);
+		exchange_body(talk.exchange, SLICE("x"));
+	}
+	talk_feed(&talk);
+	talk_finish(&talk);
+	assert_usual(&talk);
+	talk_release(&talk);
+}
+
+static void
+reads_late_and_answers_late(struct app_conn *conn)
+{
+	(void)app_linger(conn, 700);
+	if (!app_read_request(conn))
+		return;
+	(void)app_linger(conn, 700);
+	(void)app_answer(conn, SLICE(USUAL_ANSWER));
+}
+
+static void
+reading_is_not_silence(void **state)
+{
+	static const char zeros[2000000];
+	struct talk talk;
+
+	(void)state;
+	use_idle_timeout(1100000);
+	serve(reads_late_and_answers_late);
+	assert_true(talk_start(&talk, pool, NULL));
+	/* All at once: what it reads is the only sign of life. */
+	exchange_body(talk.exchange, slice_make(zeros, sizeof zeros));
+	talk_feed(&talk);
+	talk_finish(&talk);
+	assert_usual(&talk);
+	talk_release(&talk);
+}
+
 /* ---- cancelling ---- */
 
 static void
@@ -144,6 +193,8 @@ main(void)
 		TEST(silence_is_a_timeout),
 		TEST(slow_is_not_silent),
 		TEST(held_answer_has_no_deadline),
+		TEST(body_that_comes_slowly_is_not_silence),
+		TEST(reading_is_not_silence),
 		TEST(cancelled_exchange_closes_its_connection_and_calls_no_more),
 	};
 

@@ -44,13 +44,13 @@ wrong_addresses_are_refused_with_what_would_be_right(void **state)
 		struct slice text;
 		const char *says;
 	} rows[] = {
-		{ { "", 0 }, "unix:/path" },
+		{ { "", 0 }, "write unix:/path or tcp:host:port" },
 		{ { "/run/x.sock", 11 }, "unix:/path" },
 		{ { "127.0.0.1:9000", 14 }, "tcp:host:port" },
 		{ { "udp:127.0.0.1:9000", 18 }, "tcp:host:port" },
 		{ { "TCP:127.0.0.1:9000", 18 }, "tcp:host:port" },
 		{ { "unix:", 5 }, "absolute" },
-		{ { "unix:run/x.sock", 15 }, "absolute" },
+		{ { "unix:run/x.sock", 15 }, "absolute path; write unix:/directory/run/x.sock" },
 		{ { "unix:/a\0b", 9 }, "NUL" },
 		{ { "tcp:", 4 }, "port" },
 		{ { "tcp:host", 8 }, "port" },

@@ -3,6 +3,7 @@
 #include "weir/log.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 /* ---- text ---- */
 
@@ -188,7 +189,11 @@ json_line_has_time_level_message_and_fields(void **state)
 	assert_int_equal(sscanf(line, "{\"time\":\"%4d-%2d-%2dT%2d:%2d:%*2d.%*3dZ\",%n", &year,
 				 &month, &day, &hour, &minute, &end),
 		5);
-	assert_string_equal(line + end,
+	char expected[200];
+
+	(void)snprintf(expected, sizeof expected, "\"pid\":%d,", (int)getpid());
+	assert_int_equal(strncmp(line + end, expected, strlen(expected)), 0);
+	assert_string_equal(line + end + strlen(expected),
 		"\"level\":\"warning\",\"message\":\"A sentence.\",\"server\":\"a \\\"b\\\" "
 		"\\\\c\\u000a\\u00e9\",\"n\":-9223372036854775808}");
 }

@@ -48,6 +48,10 @@ wrong_use_is_told_with_a_sentence_and_status_2(void **state)
 		{ { "serve", "-x", NULL }, "weir serve: takes --config FILE" },
 		{ { "check", "a", "b", NULL }, "weir check: takes one file" },
 		{ { "check", "--x", NULL }, "weir check: takes one file" },
+		{ { "check", "--config", NULL }, "weir check: takes one file" },
+		{ { "-t", NULL }, "\"-t\" is written weir check [FILE]" },
+		{ { "-v", NULL }, "\"-v\" is written weir --version" },
+		{ { "-c", "weir.ini", NULL }, "\"-c\" is written weir serve --config FILE" },
 	};
 
 	(void)state;
@@ -79,7 +83,13 @@ version_and_help_are_told_on_standard_output(void **state)
 static int
 check(const char *ini)
 {
-	directory_write(&directory, "weir.ini", slice_of(ini));
+	char whole[1000];
+
+	(void)snprintf(whole, sizeof whole,
+		"%s[weir]\nlisten = unix:%s/weir.sock\n[memory]\n"
+		"state = %s/state\n",
+		ini, directory.path, directory.path);
+	directory_write(&directory, "weir.ini", slice_of(whole));
 	return run((const char *const[]){
 		"check", directory_path(&directory, "weir.ini").text, NULL });
 }
@@ -95,8 +105,27 @@ good_configuration_is_said_in_words(void **state)
 	const char *output = process_output(&process);
 
 	assert_row(strstr(output, "60 at once, then 10 a second") != NULL, "%s", output);
-	assert_row(strstr(output, "/weir.ini: good\n") != NULL, "%s", output);
+	assert_row(strstr(output, "/weir.ini: good, with warnings\n") != NULL, "%s", output);
 	assert_null(strstr(output, "enforce"));
+}
+
+/* As `serve` takes it. */
+static void
+check_takes_the_file_as_serve_does(void **state)
+{
+	const struct directory_path file = directory_path(&directory, "weir.ini");
+	char joined[200];
+
+	(void)state;
+	(void)check(good);
+	(void)snprintf(joined, sizeof joined, "--config=%s", file.text);
+	const char *const calls[][4] = { { "check", "--config", file.text, NULL },
+		{ "check", joined, NULL } };
+
+	for (size_t i = 0; i < LENGTH_OF(calls); i++) {
+		assert_int_equal(run(calls[i]), 0);
+		assert_non_null(strstr(process_output(&process), "/weir.ini: good\n"));
+	}
 }
 
 static void
@@ -160,6 +189,7 @@ main(void)
 		TEST(wrong_use_is_told_with_a_sentence_and_status_2),
 		TEST(version_and_help_are_told_on_standard_output),
 		TEST(good_configuration_is_said_in_words),
+		TEST(check_takes_the_file_as_serve_does),
 		TEST(enforce_no_is_said),
 		TEST(every_error_is_told_with_its_place),
 		TEST(errors_of_patterns_and_files_are_found_too),

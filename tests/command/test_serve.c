@@ -77,10 +77,13 @@ notify_socket_that_is_none_does_no_harm(void **state)
 static void
 without_a_state_path_a_shared_file_is_used(void **state)
 {
-	char path[64], line[1000];
+	char path[64], line[1000], left[64];
 	bool is_shared = false;
 
 	(void)state;
+	(void)snprintf(left, sizeof left, "/dev/shm/weir-%u.state", (unsigned)geteuid());
+	const bool was_there = access(left, F_OK) == 0;
+
 	weir_start(LISTEN NONE ALL);
 	(void)snprintf(path, sizeof path, "/proc/%d/maps", (int)process.pid);
 	FILE *maps = fopen(path, "r");
@@ -91,8 +94,11 @@ without_a_state_path_a_shared_file_is_used(void **state)
 		is_shared = is_shared || strstr(line, path) != NULL ||
 			strstr(line, "/weir/state\n") != NULL;
 	(void)fclose(maps);
-	assert_true(is_shared);
 	weir_stop();
+	/* Not for whoever runs weir here besides. */
+	if (!was_there)
+		(void)unlink(left);
+	assert_true(is_shared);
 }
 
 static void
@@ -158,27 +164,64 @@ metrics_and_health_can_be_asked_for(void **state)
 	assert_int_equal(access(directory_path(&directory, "status.sock").text, F_OK), -1);
 }
 
-/* mod_fcgid and lighttpd start several of us; the first has the address. */
+#define WITH_METRICS LISTEN "metrics = unix:DIR/status.sock\n" STATE NONE ALL
+
+/* It keeps nobody from being served, and is had as soon as it can be. */
 static void
-metrics_address_that_is_taken_stops_only_who_was_not_spawned(void **state)
+metrics_address_that_is_taken_is_an_error_and_tried_again(void **state)
 {
-	const char *const ini =
-		"[weir]\nmetrics = unix:DIR/status.sock\nlisten = unix:DIR/weir.sock\n" STATE NONE
-			ALL;
-	struct process_setup setup = { 0 };
-	const int taken = unix_listen(directory_path(&directory, "status.sock").text, 5);
+	const struct directory_path path = directory_path(&directory, "status.sock");
+	const int taken = unix_listen(path.text, 5);
 
 	(void)state;
-	assert_int_equal(weir_run(ini, &setup), 1);
-	assert_row(process_said(&process, "metrics: "), "%s", process_error(&process));
-	process_release(&process);
-	setup.standard_input = unix_listen(directory_path(&directory, "given.sock").text, 5);
-	weir_start_with(ini, &setup);
+	weir_start(WITH_METRICS);
+	assert_true(process_said(&process, "error: /metrics and /healthz cannot be served"));
+	assert_true(process_said(&process, "status.sock: another process listens there already\""));
+	assert_int_equal(status_at("weir.sock"), 200);
+	/* Each time that it is tried, it is tried whether somebody listens. */
+	socket_limit_time(taken);
+	for (unsigned i = 0; i < 2; i++) {
+		const int fd = accept(taken, NULL, NULL);
+
+		assert_true(fd >= 0);
+		(void)close(fd);
+	}
+	(void)close(taken);
+	assert_soon(process_said(&process, "info: /metrics and /healthz are served now. metrics="));
+	assert_non_null(strstr(page("/healthz"), "\r\n\r\nok\n"));
+	/* Told once, however often it was tried. */
+	const char *first = strstr(process_error(&process), "cannot be served");
+
+	assert_null(strstr(first + 1, "cannot be served"));
+	weir_stop();
+	assert_int_equal(access(path.text, F_OK), -1);
+}
+
+/* mod_fcgid and lighttpd start several of us; the first has the address, and then the next. */
+static void
+one_of_several_that_were_spawned_has_the_metrics_address(void **state)
+{
+	const struct directory_path path = directory_path(&directory, "given.sock");
+	struct process_setup setup = { .standard_input = unix_listen(path.text, 5) };
+	struct process first;
+
+	(void)state;
+	weir_start_with(WITH_METRICS, &setup);
 	assert_serving();
+	first = process;
+	weir_start_with(WITH_METRICS, &setup);
+	assert_serving();
+	assert_false(process_said(&process, "error:"));
+	assert_true(
+		process_said(&process, "another process of the web server may have its address"));
 	assert_int_equal(status_at("given.sock"), 200);
+	process_signal(&first, SIGTERM);
+	assert_int_equal(process_wait(&first), 0);
+	process_release(&first);
+	assert_soon(process_said(&process, "/metrics and /healthz are served now."));
+	assert_non_null(strstr(page("/healthz"), "\r\n\r\nok\n"));
 	weir_stop();
 	(void)close(setup.standard_input);
-	(void)close(taken);
 }
 
 static bool
@@ -199,7 +242,8 @@ logs_go_where_they_are_sent(void **state)
 
 	weir_start_with(LISTEN
 		"log = file:DIR/weir.log\nlog_format = json\nreject_log = DIR/reject.log\n" STATE
-			NONE "[limit one]\npolicy = 1/1h\n" ALL "limit = one\n",
+			NONE "[limit one]\npolicy = 1/1h\nmax_identities = 1000\n" ALL
+		"limit = one\n",
 		&setup);
 	assert_soon(file_has("weir.log", "\"message\":\"Serving.\""));
 	assert_int_equal(status_at("weir.sock"), 200);
@@ -212,6 +256,60 @@ logs_go_where_they_are_sent(void **state)
 	assert_string_equal(process_error(&process), "");
 }
 
+/* Whoever starts weir looks at its standard error first. */
+static void
+failure_to_start_is_told_on_standard_error_wherever_the_log_goes(void **state)
+{
+	static const struct {
+		const char *ini, *text;
+		bool is_logged;
+	} rows[] = {
+		{ "log = file:DIR/weir.log\n[memory]\nstate = DIR/none/state\n", "/none/state",
+			true },
+		{ "log = file:DIR/weir.log\nlisten = unix:DIR/none/x.sock\n" STATE, "/none/x.sock",
+			true },
+		{ "log = file:DIR/weir.log\nreject_log = DIR/none/reject.log\n" STATE,
+			"/none/reject.log", true },
+		{ "log = file:DIR/none/weir.log\n" STATE, "/none/weir.log", false },
+		{ "log = syslog\n[memory]\nstate = DIR/none/state\n", "/none/state", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH_OF(rows); i++) {
+		struct process_setup setup = { 0 };
+		char ini[400];
+
+		(void)snprintf(ini, sizeof ini, LISTEN "%s" NONE ALL, rows[i].ini);
+		assert_int_equal(weir_run(ini, &setup), 1);
+		const char *said = process_error(&process), *at = strstr(said, rows[i].text);
+
+		assert_row(strncmp(said, "weir serve: ", 12) == 0, "row %zu: %s", i, said);
+		/* Once: no path is repeated, and nothing is said twice. */
+		assert_row(
+			at != NULL && strstr(at + 1, rows[i].text) == NULL, "row %zu: %s", i, said);
+		if (rows[i].is_logged)
+			assert_true(file_has("weir.log", "error: weir cannot start. reason="));
+		process_release(&process);
+		(void)unlink(directory_path(&directory, "weir.log").text);
+	}
+}
+
+static void
+serving_is_told_with_what_was_opened(void **state)
+{
+	(void)state;
+	weir_start("[weir]\nlisten = unix:DIR/a.sock\nlisten = tcp:127.0.0.1:18473\n"
+		   "metrics = unix:DIR/status.sock\n" STATE NONE ALL);
+	char expected[400];
+
+	(void)snprintf(expected, sizeof expected,
+		" listen=\"unix:%s/a.sock, tcp:127.0.0.1:18473\" store=memory "
+		"metrics=unix:%s/status.sock sockets=2 threads=1 enforce=yes\n",
+		directory.path, directory.path);
+	assert_row(process_said(&process, expected), "%s", process_error(&process));
+	weir_stop();
+}
+
 int
 main(void)
 {
@@ -221,7 +319,10 @@ main(void)
 		TEST(without_a_state_path_a_shared_file_is_used),
 		TEST(state_that_cannot_be_used_ends_it_with_a_sentence),
 		TEST(metrics_and_health_can_be_asked_for),
-		TEST(metrics_address_that_is_taken_stops_only_who_was_not_spawned),
+		TEST(metrics_address_that_is_taken_is_an_error_and_tried_again),
+		TEST(one_of_several_that_were_spawned_has_the_metrics_address),
+		TEST(failure_to_start_is_told_on_standard_error_wherever_the_log_goes),
+		TEST(serving_is_told_with_what_was_opened),
 		TEST(logs_go_where_they_are_sent),
 	};
 

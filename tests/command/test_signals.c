@@ -2,6 +2,7 @@
 #include "serving.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <unistd.h>
 
 /* ---- signals ---- */
@@ -135,14 +136,87 @@ reload_of_a_wrong_configuration_changes_nothing(void **state)
 	assert_soon(process_said(&process, "the old one stays in use"));
 	assert_row(process_said(&process, "The configuration is wrong. file="), "%s",
 		process_error(&process));
-	assert_true(process_said(&process, "line=9"));
+	assert_true(process_said(&process, "line=9 key=\"[limit one] policy\" what="));
 	assert_int_equal(status_at("weir.sock"), 429);
 	/* Nor does one that is not there. */
 	assert_int_equal(unlink(directory_path(&directory, "weir.ini").text), 0);
 	process_signal(&process, SIGHUP);
 	assert_soon(strstr(strstr(process_error(&process), "stays in use") + 1, "stays in use") !=
 		NULL);
+	/* Where there is no line and no key, none is told. */
+	const char *last =
+		strstr(strstr(process_error(&process), "stays in use"), "is wrong. file=");
+	const size_t len = last == NULL ? 0 : strcspn(last, "\n");
+
+	assert_non_null(last);
+	assert_null(memmem(last, len, " line=", 6));
+	assert_null(memmem(last, len, " key=", 5));
+	assert_non_null(memmem(last, len, "No such file", 12));
 	assert_int_equal(status_at("weir.sock"), 429);
+	weir_stop();
+}
+
+static void
+reload_says_what_it_changes(void **state)
+{
+	static const struct {
+		const char *ini, *text;
+	} rows[] = {
+		{ LISTEN STATE NONE ALL, " changed=nothing\n" },
+		{ LISTEN "enforce = no\n" STATE NONE ALL,
+			" changed=\"[weir] enforce: yes -> no\"\n" },
+		{ LISTEN STATE NONE "[limit l]\npolicy = 1/1s\nmax_identities = 100\n" ALL
+				    "limit = l\n",
+			" changed=\"[weir] enforce: no -> yes; +[limit l]; [route all] limit: "
+			"nothing -> l\"\n" },
+		{ LISTEN STATE NONE
+			"[limit l]\npolicy = 1/1s\npolicy = 9/1m\nmax_identities = 100\n" ALL
+			"limit = l\n",
+			" changed=\"[limit l] policy\"\n" },
+		{ LISTEN "log_level = info\n" STATE NONE ALL,
+			" changed=\"[route all] limit: l -> nothing; -[limit l]\"\n" },
+	};
+
+	(void)state;
+	weir_start(LISTEN STATE NONE ALL);
+	for (size_t i = 0; i < LENGTH_OF(rows); i++) {
+		const size_t before = strlen(process_error(&process));
+
+		write_config(rows[i].ini);
+		process_signal(&process, SIGHUP);
+		assert_soon(strstr(process_error(&process) + before,
+				    "The configuration was read anew. file=") != NULL);
+		assert_row(strstr(process_error(&process) + before, rows[i].text) != NULL, "%s",
+			process_error(&process) + before);
+	}
+	weir_stop();
+}
+
+/* A configuration that is another one altogether is told in one line. */
+static void
+more_changes_than_a_line_holds_are_counted(void **state)
+{
+	char ini[8000];
+	size_t len;
+
+	(void)state;
+	weir_start(LISTEN STATE NONE ALL);
+	len = (size_t)snprintf(ini, sizeof ini, LISTEN STATE NONE);
+	for (unsigned i = 0; i < 100; i++)
+		len += (size_t)snprintf(
+			ini + len, sizeof ini - len, "[route number-%u]\nmatch = /%u\n", i, i);
+	(void)snprintf(ini + len, sizeof ini - len, ALL);
+	write_config(ini);
+	process_signal(&process, SIGHUP);
+	assert_soon(process_said(&process, "The configuration was read anew. file="));
+	const char *at = strstr(process_error(&process), "+[route number-0]; +[route number-1]; ");
+	unsigned listed = 0, others = 0;
+
+	assert_non_null(at);
+	for (const char *one = at; (one = strstr(one, "+[route ")) != NULL; one++)
+		listed++;
+	assert_int_equal(sscanf(strstr(at, "; and "), "; and %u more\"\n", &others), 1);
+	assert_int_equal(listed + others, 100);
 	weir_stop();
 }
 
@@ -155,13 +229,40 @@ keys_that_need_a_restart_are_named_by_a_reload(void **state)
 		     "[memory]\nstate = DIR/state\nsize = 2m\n" NONE ALL);
 	process_signal(&process, SIGHUP);
 	assert_soon(process_said(&process, "The configuration was read anew."));
-	static const char *const keys[] = { "key=\"[weir] listen\"", "key=\"[weir] threads\"",
+	static const char *const keys[] = { "with a restart. key=\"[weir] listen\"",
+		"with a restart. key=\"[weir] threads\"",
+		"with a new file: stop weir, remove the memory store's file, start weir. "
 		"key=\"[memory] size\"" };
 
 	for (size_t i = 0; i < LENGTH_OF(keys); i++)
 		assert_row(process_said(&process, keys[i]), "%s", process_error(&process));
 	assert_false(process_said(&process, "key=\"[memory] state\""));
 	assert_int_equal(status_at("weir.sock"), 200);
+	weir_stop();
+}
+
+/* Whoever may use the socket is part of where it is. */
+static void
+rights_of_a_socket_need_a_restart_too(void **state)
+{
+	static const char *const others[] = { "mode 0660", "mode 0600 owner root",
+		"mode 0600 group root" };
+
+	(void)state;
+	weir_start(LISTEN STATE NONE ALL);
+	for (size_t i = 0; i < LENGTH_OF(others); i++) {
+		const size_t before = strlen(process_error(&process));
+		char ini[400];
+
+		(void)snprintf(ini, sizeof ini, "[weir]\nlisten = unix:DIR/weir.sock %s\n%s",
+			others[i], STATE NONE ALL);
+		write_config(ini);
+		process_signal(&process, SIGHUP);
+		assert_soon(strstr(process_error(&process) + before, "was read anew.") != NULL);
+		assert_row(strstr(process_error(&process) + before,
+				   "with a restart. key=\"[weir] listen\"") != NULL,
+			"%s", process_error(&process) + before);
+	}
 	weir_stop();
 }
 
@@ -190,6 +291,9 @@ main(void)
 		TEST(stop_without_requests_is_quick_also_with_kept_connections),
 		TEST(reload_takes_a_new_configuration),
 		TEST(reload_of_a_wrong_configuration_changes_nothing),
+		TEST(reload_says_what_it_changes),
+		TEST(more_changes_than_a_line_holds_are_counted),
+		TEST(rights_of_a_socket_need_a_restart_too),
 		TEST(keys_that_need_a_restart_are_named_by_a_reload),
 		TEST(counts_outlive_a_restart),
 	};

@@ -1,8 +1,10 @@
 /* Where the sockets of `weir serve` come from, and what becomes of them. */
 #include "serving.h"
 
+#include <grp.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -58,6 +60,37 @@ its_own_socket_has_the_configured_mode_and_goes_with_it(void **state)
 }
 
 static void
+its_own_socket_is_the_web_servers_group_s_if_nothing_else_is_said(void **state)
+{
+	const struct group *group = getgrnam(WEIR_WEB_GROUP);
+	struct stat st;
+
+	(void)state;
+	if (group == NULL || geteuid() != 0)
+		skip();
+	weir_start(LISTEN STATE NONE ALL);
+	assert_int_equal(lstat(directory_path(&directory, "weir.sock").text, &st), 0);
+	assert_int_equal(st.st_gid, group->gr_gid);
+	weir_stop();
+}
+
+static void
+it_may_open_as_many_descriptors_as_it_is_allowed(void **state)
+{
+	struct rlimit before, few, its;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	few = (struct rlimit){ .rlim_cur = 300, .rlim_max = before.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	weir_start(LISTEN STATE NONE ALL);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_int_equal(prlimit(process.pid, RLIMIT_NOFILE, NULL, &its), 0);
+	assert_int_equal(its.rlim_cur, before.rlim_max);
+	weir_stop();
+}
+
+static void
 several_sockets_and_threads_serve(void **state)
 {
 	(void)state;
@@ -89,7 +122,7 @@ live_socket_is_refused_and_left_alone(void **state)
 	struct process_setup setup = { 0 };
 
 	assert_int_equal(weir_run(LISTEN STATE NONE ALL, &setup), 1);
-	assert_row(process_said(&process, "another process listens on"), "%s",
+	assert_row(process_said(&process, "weir.sock: another process listens there already"), "%s",
 		process_error(&process));
 	process_release(&process);
 	process = first;
@@ -106,7 +139,10 @@ socket_as_descriptor_0_is_served(void **state)
 	(void)state;
 	weir_start_with(LISTEN STATE NONE ALL, &setup);
 	assert_serving();
-	assert_true(process_said(&process, "`listen` is ignored"));
+	assert_true(process_said(&process,
+		"`listen` is ignored: the sockets were given by who started weir. given_by=\"the "
+		"program that started weir, as descriptor 0\"\n"));
+	assert_true(process_said(&process, "/given.sock store="));
 	assert_int_equal(access(directory_path(&directory, "weir.sock").text, F_OK), -1);
 	assert_int_equal(status_at("given.sock"), 200);
 	weir_stop();
@@ -149,13 +185,26 @@ sockets_of_systemd_are_served(void **state)
 {
 	struct process_setup setup = {
 		.listening = { unix_listen(directory_path(&directory, "a.sock").text, 5),
-			unix_listen(directory_path(&directory, "b.sock").text, 5) }
+			unix_listen(directory_path(&directory, "b.sock").text, 5) },
+		.environment =
+			(const char *const[]){ "LISTEN_FDNAMES=weir.socket:weir.socket", NULL },
 	};
 
 	(void)state;
 	weir_start_with(LISTEN STATE NONE ALL, &setup);
 	assert_serving();
 	assert_true(process_said(&process, "sockets=2"));
+	assert_true(process_said(&process, "given_by=\"systemd (weir.socket)\"\n"));
+	/* No restart would change it either. */
+	write_config("[weir]\nlisten = unix:DIR/other.sock\n" STATE NONE ALL);
+	process_signal(&process, SIGHUP);
+	assert_soon(process_said(&process, "The configuration was read anew."));
+	assert_row(process_said(&process,
+			   "A changed key has no effect, after a restart neither: the sockets are "
+			   "given by who starts weir. key=\"[weir] listen\" given_by=\"systemd "
+			   "(weir.socket)\"\n"),
+		"%s", process_error(&process));
+	assert_false(process_said(&process, "takes effect only with a restart"));
 	assert_int_equal(status_at("a.sock"), 200);
 	assert_int_equal(status_at("b.sock"), 200);
 	assert_int_equal(access(directory_path(&directory, "weir.sock").text, F_OK), -1);
@@ -199,6 +248,8 @@ main(void)
 		TEST(without_a_socket_it_is_wrong_use),
 		TEST(wrong_configuration_ends_it_with_all_errors),
 		TEST(its_own_socket_has_the_configured_mode_and_goes_with_it),
+		TEST(its_own_socket_is_the_web_servers_group_s_if_nothing_else_is_said),
+		TEST(it_may_open_as_many_descriptors_as_it_is_allowed),
 		TEST(several_sockets_and_threads_serve),
 		TEST(stale_socket_is_replaced),
 		TEST(live_socket_is_refused_and_left_alone),

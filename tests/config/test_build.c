@@ -90,7 +90,7 @@ static const struct {
 	{ "[limit a]\npolicy = 1/1s\n[limit a]\npolicy = 1/hour\n[route x]\nmatch = /\nlimit = a\n"
 	  "[backend rest]\nserver = unix:/x\n",
 		"weir.ini:3: [limit a]: is defined twice; the first is at weir.ini:1\n"
-		"weir.ini:4: [limit a] policy: the window \"hour\" is written 1/h\n"
+		"weir.ini:4: [limit a] policy: this rate is written 1/1h\n"
 		"weir.ini:11: [backend rest]: is defined twice; the first is at weir.ini:8\n" },
 	/* unknown words */
 	{ "[weir]\nthread = 1\nTHREADS = 1\nfoo = 1\npolicy = 1/1s\ntimeout = 3s\n",
@@ -126,11 +126,10 @@ static const struct {
 	/* what is wrong with defaults is said once, there, also if nobody inherits them */
 	{ "[limit]\npolicy = 1/hour\nidentity = me\n[limit a]\n[limit b]\n[route x]\nmatch = /x\n"
 	  "limit = a, b\n",
-		"weir.ini:2: [limit] policy: the window \"hour\" is written 1/h\n"
+		"weir.ini:2: [limit] policy: this rate is written 1/1h\n"
 		"weir.ini:3: [limit] identity: \"me\" is none of ip, user, header, cookie, param, "
 		"env, host, path, backend, route, all\n" },
-	{ "[limit]\npolicy = 1/hour\n",
-		"weir.ini:2: [limit] policy: the window \"hour\" is written 1/h\n" },
+	{ "[limit]\npolicy = 1/hour\n", "weir.ini:2: [limit] policy: this rate is written 1/1h\n" },
 	/* references */
 	{ "[limit page]\npolicy = 1/1s\n[limit login]\npolicy = 1/1s\n[route x]\nmatch = /x\n"
 	  "limit = pgae, login\nbackend = rets\n",

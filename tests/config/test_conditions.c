@@ -370,19 +370,21 @@ a_condition_leaves_something_to_others(void **state)
 			"weir.ini:13: [route s]: can never match, since route r at weir.ini:10 "
 			"takes everything that it would; put it before that one\n" },
 		{ "[route r]\nmatch = *\nwhen = user\n",
-			"weir.ini: no route takes what the others leave; add as the last one:\n"
+			"weir.ini:10: [route r]: no route takes what the others leave; add behind "
+			"the last one:\n"
 			"    [route default]\n"
 			"    match = *\n"
 			"    limit = p\n"
-			"weir.ini:11: [route r] match: warning: does not take what is left, since "
-			"the route has when\n" },
+			"weir.ini:11: [route r] match: warning: takes only what its `when` holds "
+			"of, and not what is left\n" },
 		{ "[route r]\nmatch = *\nhost = a.example\n",
-			"weir.ini: no route takes what the others leave; add as the last one:\n"
+			"weir.ini:10: [route r]: no route takes what the others leave; add behind "
+			"the last one:\n"
 			"    [route default]\n"
 			"    match = *\n"
 			"    limit = p\n"
-			"weir.ini:11: [route r] match: warning: does not take what is left, since "
-			"the route has host\n" },
+			"weir.ini:11: [route r] match: warning: takes only its hosts, and not what "
+			"is left\n" },
 	};
 
 	(void)state;

@@ -159,7 +159,7 @@ a_fault_in_a_file_is_told_with_its_line(void **state)
 		"DIR/keys:2: [override o] for: sha256: wants 64 hexadecimal digits; they are made "
 		"by: printf %s VALUE | sha256sum\n"
 		"DIR/keys:3: [override o] for: the line ends with CR LF; convert the file with: "
-		"sed -i 's/\\r$//'\n"
+		"sed -i 's/\\r$//' DIR/keys\n"
 		"DIR/keys:5: [override o] for: the line holds a control character (0x01)\n"
 		"DIR/keys:7: [override o] for: sha256: wants 64 hexadecimal digits; they are made "
 		"by: printf %s VALUE | sha256sum\n");

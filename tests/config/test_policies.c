@@ -110,9 +110,36 @@ policies_say_what_is_wrong(void **state)
 			"\"a/b\" is no name; a name is one word of letters, digits, \"-\", \"_\" "
 			"and \".\"" },
 		{ "10/1s, 50/1d", "a second policy is a second line, without a comma" },
-		{ "10/min", "the window \"min\" is written 10/m" },
-		{ "10/hour", "the window \"hour\" is written 10/h" },
-		{ "10/week", "the window \"week\" is written 10/7d" },
+		{ "10/min", "this rate is written 10/1m" },
+		{ "10/hour", "this rate is written 10/1h" },
+		{ "3r/m", "this rate is written 3/1m" },
+		{ "3r/s burst=20 nodelay", "this rate is written 3/1s" },
+		{ "3 / 1m", "this rate is written 3/1m" },
+		{ "3/ 1m burst 5", "this rate is written 3/1m" },
+		{ "3 /m", "this rate is written 3/1m" },
+		{ "5/1sec", "this rate is written 5/1s" },
+		{ "3/1min", "this rate is written 3/1m" },
+		{ "100 requests per 10 minutes", "this rate is written 100/10m" },
+		{ "100 per Minute", "this rate is written 100/1m" },
+		{ "100/M", "this rate is written 100/1m" },
+		{ "7/2w", "this rate is written 7/14d" },
+		{ "3/minutely",
+			"\"minutely\" is no window; write a number and ms, s, m, h or d, such as "
+			"10/1s or 1000/1d" },
+		{ "3",
+			"\"3\" is no rate; write COUNT/WINDOW, such as 10/1s, 100/1m or "
+			"1000/1d" },
+		{ "3/500us",
+			"\"500us\" is no window; write a number and ms, s, m, h or d, such as "
+			"10/1s or 1000/1d" },
+		/* the words behind it */
+		{ "10/1s burst=20", "\"burst=20\" is written burst 20" },
+		{ "10/1s burst:20", "\"burst:20\" is written burst 20" },
+		{ "10/1s Burst=20", "\"Burst=20\" is written burst 20" },
+		{ "10/1s burst=", "\"burst=\" is written burst" },
+		{ "10/1s burst 20 nodelay",
+			"\"nodelay\": weir never delays, it admits or rejects; leave it out" },
+		{ "10/week", "this rate is written 10/7d" },
 		/* algorithms */
 		{ "10/1s sliding-log calendar",
 			"\"sliding-log\" and \"calendar\" are two algorithms; choose one" },
@@ -178,6 +205,7 @@ policies_say_what_is_wrong(void **state)
 		assert_refused("limit", "policy", wrong[i].value, wrong[i].said);
 	assert_refused(
 		"limit", "local_cap", "10/1s shadow", "\"shadow\" is no word that can follow here");
+	assert_refused("limit", "local_cap", "10r/s", "this rate is written 10/1s");
 	assert_refused("limit", "local_cap", "10/day",
 		"\"/day\" is a window of the calendar: write 10/day calendar for a quota that "
 		"begins anew with each day, or 10/1d for one without a date");
@@ -197,7 +225,7 @@ policies_are_held_against_each_other(void **state)
 		const char *policies, *said;
 	} rows[] = {
 		/* only of one algorithm can it be told */
-		{ "policy = 50/1h\npolicy = 50/1h sliding-log name log\n", "" },
+		{ "policy = 40/1h\npolicy = 40/1h sliding-log name log\n", "" },
 		{ "policy = 10/1h sliding-log\npolicy = 20/1m sliding-log\n",
 			"weir.ini:9: [limit l] policy: warning: can never reject, since \"1h\" at "
 			"weir.ini:8 is stricter\n" },
@@ -309,7 +337,7 @@ the_memory_of_all_counters_is_added_up(void **state)
 			"that owe least are forgotten; raise size or lower max_identities\n" },
 		{ MEMORY_AROUND "policy = 84/1m sliding-log name log\n[redis]\n",
 			"weir.ini:10: [limit l] policy: warning: a sliding-log of 84 takes up to "
-			"672 bytes for each identity, and 65m for 100000 of them; sliding-window "
+			"1344 bytes for each identity, and 129m for 100000 of them; sliding-window "
 			"takes 40, or lower max_identities\n" },
 		{ MEMORY_AROUND "policy = 84/1m sliding-log name log\nmax_identities = 1000\n",
 			"" },

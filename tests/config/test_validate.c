@@ -29,9 +29,6 @@ limits_are_judged_by_themselves(void **state)
 			"policy "
 			"= 10/1s burst 60\n" },
 		{ BACKEND ROUTE "limit = a\n[limit a]\npolicy = 1/1s\nidentity = user, header X\n",
-			"weir.ini:5: [route r] limit: warning: limit a counts by header X, which a "
-			"client writes: anyone gets a fresh bucket for each request; add a limit "
-			"by ip, or write known behind it\n"
 			"weir.ini:6: [limit a] on_missing: is missing: what of a request that has "
 			"none "
 			"of the identities? Write skip, reject or share, or end the list of "
@@ -195,7 +192,6 @@ routes_are_judged_by_themselves(void **state)
 			"weir.ini:1: [backend b]: warning: no route uses this backend\n" },
 		{ BACKEND "[backend c]\nserver = unix:/run/c\n[route s]\nmatch = /s\n" ROUTE
 			  "backend = c\n",
-			"weir.ini:1: [backend b]: warning: no route uses this backend\n"
 			"weir.ini:5: [route s] backend: is missing: there are 2 backends; say "
 			"which, "
 			"such as backend = b\n" },
@@ -304,27 +300,36 @@ a_route_takes_what_is_left(void **state)
 {
 	static const struct row rows[] = {
 		{ BACKEND "[route a]\nmatch = /a\n",
-			"weir.ini: no route takes what the others leave; add as the last one:\n"
+			"weir.ini:3: [route a]: no route takes what the others leave; add behind "
+			"the last one:\n"
 			"    [route default]\n"
 			"    match = *\n" },
 		{ BACKEND "[backend c]\nserver = unix:/run/c\n[limit k]\npolicy = 1/1s\nidentity = "
 			  "user, ip\n[limit l]\npolicy = 1/1s\n[route a]\nmatch = GET *\nlimit = "
 			  "k, l\n"
 			  "backend = b\n[route d]\nscript = *\nbackend = c\n",
-			"weir.ini: no route takes what the others leave; add as the last one:\n"
-			"    [route default]\n"
+			"weir.ini:15: [route d] script: takes only requests that have a script, so "
+			"no route takes what the others leave; write match = *\n" },
+		{ BACKEND "[backend c]\nserver = unix:/run/c\n[limit k]\npolicy = 1/1s\nidentity = "
+			  "user, ip\n[limit l]\npolicy = 1/1s\n[route default]\nmatch = GET *\n"
+			  "limit = k, l\nbackend = b\n[route d]\nscript = *.php\nbackend = c\n",
+			"weir.ini:14: [route d]: no route takes what the others leave; add behind "
+			"the last one:\n"
+			"    [route rest2]\n"
 			"    match = *\n"
 			"    limit = l\n"
 			"    backend = b\n" },
+		{ BACKEND "[route default]\nmatch = GET|POST *\n",
+			"weir.ini:4: [route default] match: takes only these methods, so no route "
+			"takes what the others leave; write match = *\n" },
 		{ BACKEND "[route a]\nmatch = /\n",
-			"weir.ini:4: [route a] match: / does not fit \"OPTIONS *\", so no route "
+			"weir.ini:4: [route a] match: does not fit \"OPTIONS *\", so no route "
 			"takes "
 			"what the others leave; write match = *\n" },
 		{ BACKEND,
-			"weir.ini: no route takes what the others leave; add as the last one:\n"
+			"weir.ini: no route takes what the others leave; add:\n"
 			"    [route default]\n"
-			"    match = *\n"
-			"weir.ini:1: [backend b]: warning: no route uses this backend\n" },
+			"    match = *\n" },
 		{ ROUTE,
 			"weir.ini: there is no backend, where admitted requests go; add:\n"
 			"    [backend php]\n"
@@ -333,7 +338,7 @@ a_route_takes_what_is_left(void **state)
 			"weir.ini: there is no backend, where admitted requests go; add:\n"
 			"    [backend php]\n"
 			"    server = unix:/run/php/php-fpm.sock\n"
-			"weir.ini: no route takes what the others leave; add as the last one:\n"
+			"weir.ini: no route takes what the others leave; add:\n"
 			"    [route default]\n"
 			"    match = *\n" },
 	};
@@ -354,7 +359,7 @@ sockets_are_not_for_everybody(void **state)
 {
 	static const struct row rows[] = {
 		{ BACKEND ROUTE "[weir]\nlisten = tcp:127.1.2.3:9000\nlisten = tcp:[::1]:9000\n"
-				"listen = tcp:localhost:9000\n",
+				"listen = tcp:localhost:9001\n",
 			"weir.ini:6: [weir] listen: " LOCAL_DANGER
 			"weir.ini:7: [weir] listen: " LOCAL_DANGER
 			"weir.ini:8: [weir] listen: " LOCAL_DANGER },
@@ -381,7 +386,7 @@ sockets_are_not_for_everybody(void **state)
 			"decides who\n" },
 		{ "[backend b]\nserver = unix:/a\nserver = unix:/run/b\n" ROUTE
 		  "[weir]\nlisten = unix:/run/b\n",
-			"weir.ini:2: [backend b] server: is where weir itself listens, so requests "
+			"weir.ini:3: [backend b] server: is where weir itself listens, so requests "
 			"would go round\n" },
 		{ "[backend b]\n" ROUTE,
 			"weir.ini:1: [backend b] server: is missing: where do admitted requests "
@@ -428,9 +433,9 @@ static void
 secrets_are_for_weir_alone(void **state)
 {
 	(void)state;
-	assert_secret_said("geheim", 0600, "");
-	assert_secret_said("geheim", 0640, "");
-	assert_secret_said("geheim", 0644,
+	assert_secret_said("geheim, und lang", 0600, "");
+	assert_secret_said("geheim, und lang", 0640, "");
+	assert_secret_said("geheim, und lang", 0644,
 		"weir.ini:6: [redis] password_file: warning: every user of this host can read %s; "
 		"chmod o= %s\n"
 		"weir.ini:8: [weir] hash_key_file: warning: every user of this host can read %s; "
@@ -450,7 +455,7 @@ the_web_servers_group_is_not_trusted(void **state)
 	(void)state;
 	if (geteuid() != 0 || web == NULL || web->gr_gid == getegid())
 		skip();
-	write_file("secret", SLICE("geheim"));
+	write_file("secret", SLICE("geheim, und lang"));
 	assert_int_equal(chmod("secret", 0640), 0);
 	assert_int_equal(chown("secret", 0, web->gr_gid), 0);
 	(void)snprintf(format, sizeof format,

@@ -7,9 +7,9 @@ static const struct {
 	const char *section, *key, *good, *bad;
 	const char *said; /* of the bad one; NULL: it is base that says it */
 } rows[] = {
-	{ "weir", "enforce", "no", "on", "\"on\" is none of yes, no; did you mean \"no\"?" },
+	{ "weir", "enforce", "no", "on", "\"on\" is none of yes, no; did you mean \"yes\"?" },
 	{ "weir", "listen", "unix:/run/weir/a.sock mode 0600 owner weir group adm", "/run/a.sock",
-		NULL },
+		"\"/run/a.sock\" is written unix:/run/a.sock" },
 	{ "weir", "threads", "64", "65", "\"65\" is neither a number from 1 to 64 nor auto" },
 	{ "weir", "max_in_flight", "1", "0", "\"0\" is no whole number from 1 to 1000000" },
 	{ "weir", "max_connections", "1000000", "1000001",
@@ -26,7 +26,8 @@ static const struct {
 		"\"Europe/Berlin\"?" },
 	{ "weir", "hash_key_file", "DIR/secret", "hash.key",
 		"\"hash.key\" is no absolute path; begin with /" },
-	{ "weir", "metrics", "unix:/run/weir/status.sock", "9180", NULL },
+	{ "weir", "metrics", "unix:/run/weir/status.sock", "9180",
+		"\"9180\" is written tcp:127.0.0.1:9180" },
 	{ "weir", "log", "file:/var/log/weir.log", "/var/log/weir.log",
 		"\"/var/log/weir.log\" is none of stderr, syslog and file:/PATH" },
 	{ "weir", "log_level", "debug", "warn",
@@ -64,9 +65,11 @@ static const struct {
 		"\"group\" is none of ip, user, header, cookie, param, env" },
 	{ "override", "policy", "9/1m burst 10", "9/1m burst 0",
 		"the burst \"0\" is no whole number from 1 to 1000000000000000" },
-	{ "override", "exempt", "yes", "true", "\"true\" is none of yes, no" },
-	{ "override", "block", "yes", "1", "\"1\" is none of yes, no" },
-	{ "backend", "type", "fastcgi", "fcgi", "\"fcgi\" is none of fastcgi, none" },
+	{ "override", "exempt", "yes", "true",
+		"\"true\" is none of yes, no; did you mean \"yes\"?" },
+	{ "override", "block", "yes", "1", "\"1\" is none of yes, no; did you mean \"yes\"?" },
+	{ "backend", "type", "fastcgi", "fcgi",
+		"\"fcgi\" is none of fastcgi, none; did you mean \"fastcgi\"?" },
 	{ "backend", "server", "tcp:[::1]:9000", "tcp:::1:9000", NULL },
 	{ "backend", "max_in_flight", "1000000", "many",
 		"\"many\" is no whole number from 1 to 1000000" },
@@ -91,7 +94,8 @@ static const struct {
 		"address" },
 	{ "route", "cost", "param n max 5", "0",
 		"\"0\" is no whole number from 1 to 1000000000000000" },
-	{ "route", "store_down", "admit", "open", "\"open\" is none of local, admit, reject" },
+	{ "route", "store_down", "admit", "open",
+		"\"open\" is none of local, admit, reject; did you mean \"admit\"?" },
 	{ "route", "headers", "x-ratelimit-epoch, ratelimit", "x-rate-limit",
 		"\"x-rate-limit\" is none of none, x-ratelimit, x-ratelimit-epoch, ratelimit, "
 		"ratelimit-06, ratelimit-07; did you mean \"x-ratelimit\"?" },
@@ -110,7 +114,7 @@ every_row_takes_a_good_value_and_refuses_a_bad_one(void **state)
 	char ini[2 * PATH_MAX], start[200];
 
 	(void)state;
-	write_file("secret", SLICE("geheim\n"));
+	write_file("secret", SLICE("sehr geheim, und lang\n"));
 	write_file("busy.html", SLICE("<p>Try later.\n"));
 	assert_int_equal(chmod("secret", 0600), 0);
 	for (size_t i = 0; i < LENGTH_OF(rows); i++) {
@@ -374,6 +378,19 @@ patterns_say_what_is_wrong(void **state)
 			"\"a\" is no pattern; one begins with / or *, or is = /path or ~ "
 			"expression" },
 		{ "= a", "\"a\" does not begin with /" },
+		{ "~* ^/api", "without regard to case is written ~ ^/api nocase" },
+		{ "GET ~* ^/api", "without regard to case is written ~ ^/api nocase" },
+		{ "^~ /api",
+			"a path and all below it is written without ^~; the order of routes "
+			"decides, and not the kind of pattern" },
+		{ "!~ ^/api",
+			"there is no \"!\"; let an earlier route take what is not meant, or write "
+			"not in front of a condition" },
+		{ "/api NOCASE", "\"NOCASE\" at the end is written nocase" },
+		{ "~ ^/api NoCase", "\"NoCase\" at the end is written nocase" },
+		{ "! /api",
+			"\"!\" is no list of methods such as GET|POST, nor a pattern: one begins "
+			"with / or *, or is = /path or ~ expression" },
 		{ "=", "\"\" does not begin with /" },
 		{ "= /a*", "\"= /a*\" is exact, so * would stand for itself; leave out =" },
 		{ "~", "no expression follows the ~" },

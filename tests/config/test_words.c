@@ -1,4 +1,4 @@
-/* Limits in words, as weir check prints them. */
+/* Limits and routes in words, as weir check prints them. */
 #include "load.h"
 
 static void
@@ -29,19 +29,40 @@ a_rate_is_a_burst_and_what_follows(void **state)
 	static const struct {
 		const char *policy, *words;
 	} rows[] = {
-		{ "10/1s burst 60", "60 at once, then 10 a second; at most 864060 a day" },
-		{ "10/s", "10 at once, then 10 a second; at most 864010 a day" },
-		{ "5/1m", "5 at once, then one every 12 s" },
-		{ "20/1h", "20 at once, then one every 3 min" },
+		{ "10/1s burst 60",
+			"60 at once, then 10 a second; at most 70 in the first second, 864060 a "
+			"day" },
+		{ "10/s",
+			"10 at once, then 10 a second; at most 20 in the first second, 864010 a "
+			"day" },
+		{ "5/1m",
+			"5 at once, then one every 12 s; at most 10 in the first minute, 7205 a "
+			"day" },
+		{ "20/1h",
+			"20 at once, then one every 3 min; at most 40 in the first hour, 500 a "
+			"day" },
 		{ "50/1d", "50 at once, then one every 28 min 48 s; at most 100 in the first day" },
-		{ "1/1s", "1 at once, then one a second" },
-		{ "60/1m burst 3", "3 at once, then one a second" },
-		{ "1/1m", "1 at once, then one a minute" },
-		{ "1/1h burst 2", "2 at once, then one an hour" },
-		{ "1/10s", "1 at once, then one every 10 s" },
-		{ "100/1m", "100 at once, then 100 a minute; at most 144100 a day" },
-		{ "100/10s", "100 at once, then 100 every 10 s; at most 864100 a day" },
-		{ "5000/1h", "5000 at once, then 5000 an hour; at most 125000 a day" },
+		{ "1/1s",
+			"1 at once, then one a second; at most 2 in the first second, 86401 a "
+			"day" },
+		{ "60/1m burst 3",
+			"3 at once, then one a second; at most 63 in the first minute, 86403 a "
+			"day" },
+		{ "1/1m",
+			"1 at once, then one a minute; at most 2 in the first minute, 1441 a day" },
+		{ "1/1h burst 2",
+			"2 at once, then one an hour; at most 3 in the first hour, 26 a day" },
+		{ "1/10s",
+			"1 at once, then one every 10 s; at most 2 in the first 10 s, 8641 a day" },
+		{ "100/1m",
+			"100 at once, then 100 a minute; at most 200 in the first minute, 144100 a "
+			"day" },
+		{ "100/10s",
+			"100 at once, then 100 every 10 s; at most 200 in the first 10 s, 864100 a "
+			"day" },
+		{ "5000/1h",
+			"5000 at once, then 5000 an hour; at most 10000 in the first hour, 125000 "
+			"a day" },
 		{ "1000/7d",
 			"1000 at once, then one every 10 min 4 s; at most 2000 in the first "
 			"7 d" },
@@ -51,8 +72,10 @@ a_rate_is_a_burst_and_what_follows(void **state)
 		/* 84 us instead of 83 1/3 */
 		{ "12000/1s burst 10",
 			"10 at once, then 12000 a second (in effect 11904.76 a second); at most "
-			"1028571438 a day" },
-		{ "7/1s", "7 at once, then 7 a second; at most 604803 a day" },
+			"11914 in the first second, 1028571438 a day" },
+		{ "7/1s",
+			"7 at once, then 7 a second; at most 13 in the first second, 604803 a "
+			"day" },
 	};
 	char limit[200], expected[400];
 
@@ -96,7 +119,9 @@ who_is_counted_stands_in_front(void **state)
 		(void)snprintf(
 			limit, sizeof limit, "policy = 5/1m\nidentity = %s", rows[i].identity);
 		(void)snprintf(expected, sizeof expected,
-			"limit l: %s: 5 at once, then one every 12 s\n", rows[i].who);
+			"limit l: %s: 5 at once, then one every 12 s; at most 10 in the first "
+			"minute, 7205 a day\n",
+			rows[i].who);
 		assert_words(limit, expected);
 	}
 }
@@ -118,9 +143,12 @@ every_algorithm_has_its_words(void **state)
 			"1000 each calendar month (Europe/Berlin)" },
 		{ "concurrent 6", "6 at a time" },
 		{ "100/1s burst 64 shards 4",
-			"64 at once, then 100 a second; at most 8640064 a day; in 4 shards of 16 "
+			"64 at once, then 100 a second; at most 164 in the first second, 8640064 a "
+			"day; in 4 shards of 16 "
 			"at once" },
-		{ "5/1m shadow", "5 at once, then one every 12 s (only counted)" },
+		{ "5/1m shadow",
+			"5 at once, then one every 12 s; at most 10 in the first minute, 7205 a "
+			"day (only counted)" },
 	};
 	char limit[200], expected[400];
 
@@ -157,13 +185,12 @@ overrides_stand_below_their_limit(void **state)
 		load_directory);
 	assert_words(limit,
 		"limit l: per known value of X-API-Key, else client address (IPv6 by /64): 5 at "
-		"once, then one every 12 s\n"
+		"once, then one every 12 s; at most 10 in the first minute, 7205 a day\n"
 		"    in each process, before the store is asked: 400 at once, then 200 a second; "
-		"at "
-		"most 17280400 a day\n"
+		"at most 600 in the first second, 17280400 a day\n"
 		"    override gold: header X-API-Key (500 values), user alice: 200 at once, then "
 		"100 "
-		"a second; at most 8640200 a day\n"
+		"a second; at most 300 in the first second, 8640200 a day\n"
 		"    override none: header X-API-Key (1 value): as the limit says\n"
 		"    override office: ip 192.0.2.0/24, user (2 values): not counted\n"
 		"    override bots: ip (2 networks): answered 403\n");
@@ -177,13 +204,17 @@ an_override_of_some_policies_says_which(void **state)
 		     "[override a]\nlimit = l\nfor = ip 192.0.2.1\npolicy = concurrent 6\n"
 		     "[override b]\nlimit = l\nfor = ip 192.0.2.2\npolicy = 9/1m\npolicy = 90/1h\n",
 		"limit l: per client address (IPv6 by /64), each of:\n"
-		"    1m: 5 at once, then one every 12 s\n"
-		"    1h: 20 at once, then one every 3 min\n"
+		"    1m: 5 at once, then one every 12 s; at most 10 in the first minute, 7205 a "
+		"day\n"
+		"    1h: 20 at once, then one every 3 min; at most 40 in the first hour, 500 a "
+		"day\n"
 		"    concurrent: 3 at a time\n"
 		"    override a: ip 192.0.2.1, instead of concurrent: 6 at a time\n"
 		"    override b: ip 192.0.2.2, instead of:\n"
-		"        1m: 9 at once, then one every 6.667 s\n"
-		"        1h: 90 at once, then one every 40 s\n");
+		"        1m: 9 at once, then one every 6.667 s; at most 17 in the first minute, "
+		"12968 a day\n"
+		"        1h: 90 at once, then one every 40 s; at most 180 in the first hour, 2250 "
+		"a day\n");
 }
 
 static void
@@ -192,9 +223,66 @@ several_policies_have_a_line_each(void **state)
 	(void)state;
 	assert_words("policy = 5/1m\npolicy = 50/1d name daily\nenforce = no",
 		"limit l (not enforced): per client address (IPv6 by /64), each of:\n"
-		"    1m: 5 at once, then one every 12 s\n"
+		"    1m: 5 at once, then one every 12 s; at most 10 in the first minute, 7205 a "
+		"day\n"
 		"    daily: 50 at once, then one every 28 min 48 s; at most 100 in the first "
 		"day\n");
+}
+
+/* ---- routes ---- */
+
+static void
+assert_route(const char *ini, const char *expected)
+{
+	char *words = NULL;
+	size_t len;
+	FILE *out = open_memstream(&words, &len);
+	struct config *config = loaded(ini);
+
+	assert_non_null(out);
+	for (unsigned i = 0; i < config->route_count; i++)
+		config_route_words(config, config->routes[i], out);
+	assert_int_equal(fclose(out), 0);
+	assert_row(strcmp(words, expected) == 0, "%s\nis said as:\n%s\nand not:\n%s", ini, words,
+		expected);
+	free(words);
+	config_free(config);
+}
+
+#define APP "[backend php]\nserver = unix:/b\n[limit a]\npolicy = 9/1m\n[limit b]\npolicy = 5/1m\n"
+
+static void
+a_route_says_what_it_takes_and_where_it_goes(void **state)
+{
+	(void)state;
+	assert_route(APP "[route default]\nmatch = *\nlimit = a\n[redis]\n",
+		"route default: * -> limit a, backend php; Redis away: this host alone\n");
+	assert_route(APP "[route login]\nscript = POST|PUT */login.php nocase\nmatch = = /login\n"
+			 "match = ~ ^/in$\nlimit = a, b\ncost = 3\nstore_down = reject\n"
+			 "[route api]\nmatch = /v1\nwhen = header X-API-Key\n"
+			 "when = not ip 192.0.2.0/28, 2001:db8::/32\nwhen = cookie a ~ ^b\n"
+			 "host = example.org, *.example.net\ncost = param n max 7\nlimit = a\n"
+			 "exempt_ip = 192.0.2.1\nstore_down = admit\n"
+			 "[route default]\nmatch = *\n[redis]\n",
+		"route login: = /login, ~ ^/in$, script POST|PUT */login.php nocase -> limits a, "
+		"b, "
+		"backend php; costs 3; Redis away: answered 503\n"
+		"route api: /v1 of host example.org, *.example.net when header X-API-Key and not "
+		"ip 192.0.2.0/28, 2001:db8::/32 and cookie a ~ ^b -> limit a, backend php; costs "
+		"what param n says, 7 at the most; 1 network not counted; Redis away: passes\n"
+		"route default: * -> no limit, backend php\n");
+}
+
+/* A thousand patterns are no line to be read. */
+static void
+many_patterns_are_counted(void **state)
+{
+	(void)state;
+	assert_route(APP "[route r]\nmatch = /a\nmatch = /b\nmatch = /c\nmatch = /d\n"
+			 "match = /e\nmatch = /f\nmatch = /g\nmatch = /h\n"
+			 "[route default]\nmatch = *\nlimit = b\n",
+		"route r: /a, /b, /c, /d, /e, /f and 2 more -> no limit, backend php\n"
+		"route default: * -> limit b, backend php\n");
 }
 
 int
@@ -207,6 +295,8 @@ main(void)
 		cmocka_unit_test(overrides_stand_below_their_limit),
 		cmocka_unit_test(an_override_of_some_policies_says_which),
 		cmocka_unit_test(several_policies_have_a_line_each),
+		cmocka_unit_test(a_route_says_what_it_takes_and_where_it_goes),
+		cmocka_unit_test(many_patterns_are_counted),
 	};
 
 	return cmocka_run_group_tests(tests, load_setup, load_teardown);

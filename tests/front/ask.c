@@ -7,9 +7,11 @@
 struct rig rig;
 
 const char *const dump[] = { "REQUEST_METHOD", "GET", NULL };
-const char *const reads_body[] = { "REQUEST_METHOD", "POST", "MODE", "body", NULL };
+const char *const reads_body[] = { "REQUEST_METHOD", "POST", "MODE", "body", "CONTENT_LENGTH",
+	"100000", NULL };
 const char *const waits[] = { "REQUEST_METHOD", "POST", "MODE", "wait", NULL };
-const char *const usual[] = { "REQUEST_METHOD", "POST", "MODE", "body", "X", "y", NULL };
+const char *const usual[] = { "REQUEST_METHOD", "POST", "MODE", "body", "X", "y", "CONTENT_LENGTH",
+	"3", NULL };
 
 int
 ask_set_up(void **state)
@@ -58,6 +60,26 @@ ask_begin(int fd, bool keep, const char *const *params)
 }
 
 void
+ask_whole(int fd, const char *const *params, bool keep)
+{
+	struct buf bytes;
+
+	bytes_init(&bytes);
+	put_request(&bytes, &(const struct request_spec){ .params = params, .keep = keep });
+	assert_true(socket_send(fd, buf_slice(&bytes)));
+	buf_release(&bytes);
+}
+
+void
+ask_allow(unsigned connections)
+{
+	struct front_settings settings = rig_settings();
+
+	settings.max_connections = connections;
+	rig_configure(&rig, &settings);
+}
+
+void
 put_usual(struct buf *out)
 {
 	put_request(out, &(const struct request_spec){ .params = usual, .body = SLICE("abc") });
@@ -89,6 +111,18 @@ assert_answered(int fd, unsigned status)
 	answer_read(&answer, fd, 1);
 	assert_true(answer_is_whole(&answer));
 	assert_int_equal(answer_status(&answer), status);
+	answer_release(&answer);
+}
+
+void
+assert_answer_of(int fd, size_t len)
+{
+	struct answer answer;
+
+	answer_read(&answer, fd, 1);
+	assert_true(answer_is_whole(&answer));
+	assert_int_equal(answer_status(&answer), 200);
+	assert_true(len == 0 || answer_body(&answer).len == len);
 	answer_release(&answer);
 }
 

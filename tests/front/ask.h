@@ -18,7 +18,7 @@ int ask_tear_down(void **state);
 /* The rig anew, with other settings. */
 void ask_anew(const struct front_settings *settings);
 
-/* Parameters of requests in these modes. */
+/* Parameters of requests in these modes. The body that is read has 100,000 bytes. */
 extern const char *const dump[], *const reads_body[], *const waits[];
 
 /* Sends bytes on a connection of their own and reads the answer to its end. */
@@ -26,6 +26,12 @@ void ask(struct answer *answer, struct slice bytes);
 
 /* Sends the head of a request. */
 void ask_begin(int fd, bool keep, const char *const *params);
+
+/* Sends a whole request without a body. */
+void ask_whole(int fd, const char *const *params, bool keep);
+
+/* From now on the front takes so many connections. */
+void ask_allow(unsigned connections);
 
 /* A sound request with a body of three bytes, and its answer. */
 extern const char *const usual[];
@@ -35,6 +41,9 @@ void assert_usual_answer(const struct answer *answer);
 
 /* The answer to request 1 is whole and has this status. */
 void assert_answered(int fd, unsigned status);
+
+/* The answer to request 1 is whole, 200, and its body so long; 0: of any length. */
+void assert_answer_of(int fd, size_t len);
 
 /* The end of our side without a byte more. */
 void assert_ended(int fd);

@@ -19,7 +19,8 @@ struct front_settings
 rig_settings(void)
 {
 	return (struct front_settings){ .max_connections = 1000,
-		.max_in_flight = 77,
+		.told_connections = 4000,
+		.told_requests = 77,
 		.max_head = 256 * 1024,
 		.max_params = 1000,
 		.head_timeout_us = 60 * INT64_C(1000000),
@@ -135,16 +136,37 @@ send_more(struct rig_request *request)
 	front_end(front, 0);
 }
 
-static void
-flood(struct rig_request *request)
+static char *
+zeros_of(size_t len)
 {
-	const size_t len = (size_t)request->left;
 	char *zeros = calloc(1, len);
 
 	if (zeros == NULL)
 		abort();
+	return zeros;
+}
+
+static void
+flood(struct rig_request *request)
+{
+	const size_t len = (size_t)request->left;
+	char *zeros = zeros_of(len);
+
 	answer(request, slice_make(zeros, len));
 	free(zeros);
+}
+
+static void
+begin_both(struct rig_request *request)
+{
+	struct front_request *front = request->front;
+	const size_t len = (size_t)request->left;
+	char *zeros = zeros_of(len);
+
+	front_send(front, SLICE("Status: 200 OK\r\n\r\n"));
+	front_send(front, slice_make(zeros, len));
+	free(zeros);
+	front_want_body(front);
 }
 
 static void
@@ -171,6 +193,8 @@ begin(struct rig_request *request)
 		return;
 	if (strcmp(mode, "body") == 0 || strcmp(mode, "hold") == 0 || strcmp(mode, "early") == 0) {
 		front_want_body(front);
+	} else if (strcmp(mode, "both") == 0) {
+		begin_both(request);
 	} else if (strcmp(mode, "big") == 0) {
 		front_send(front, SLICE("Status: 200 OK\r\n\r\n"));
 		send_more(request);
@@ -238,6 +262,11 @@ on_body_end(struct front_request *front)
 	if (request == NULL)
 		abort();
 	note(request->rig, &request->rig->seen.body_ends);
+	if (strcmp(request->mode, "both") == 0) {
+		forget(request);
+		front_end(front, 0);
+		return;
+	}
 	answer_sum(request);
 }
 
@@ -268,6 +297,9 @@ on_gone(struct front_request *front, enum front_gone why)
 		break;
 	case FRONT_GONE_BODY_TIMEOUT:
 		note(rig, &rig->seen.gone_timeout);
+		break;
+	case FRONT_GONE_NO_LENGTH:
+		note(rig, &rig->seen.gone_no_length);
 		break;
 	case FRONT_GONE_CUT:
 		note(rig, &rig->seen.gone_cut);
@@ -398,8 +430,8 @@ rig_answer(struct rig *rig)
 	loop_thread_call(&rig->thread, answer_newest, rig);
 }
 
-static void
-on_empty(void *context)
+void
+rig_on_empty(void *context)
 {
 	struct rig *rig = context;
 
@@ -411,7 +443,7 @@ stop(void *context)
 {
 	struct rig *rig = context;
 
-	front_stop(rig->front, on_empty, rig);
+	front_stop(rig->front, rig->rest, rig_on_empty, rig);
 }
 
 void

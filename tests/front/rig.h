@@ -7,6 +7,7 @@
  *	hold    the same, but takes one piece for each rig_want_body
  *	wait    does nothing: rig_answer ends it
  *	early   wants the body and answers at its first piece
+ *	both    answers SIZE bytes at once and reads the body, at whose end the answer ends
  *	big     answers SIZE bytes, waiting for `drained`
  *	flood   answers SIZE bytes at once, however much of it must wait
  *	stderr  sends SIZE bytes of error text, then answers
@@ -25,7 +26,7 @@
 
 struct rig_seen {
 	unsigned requests, pieces, body_ends, drains;
-	unsigned gone_peer, gone_timeout, gone_cut;
+	unsigned gone_peer, gone_timeout, gone_no_length, gone_cut;
 	uint64_t body_bytes;
 	unsigned open; /* requests not ended */
 	unsigned empty; /* calls of front_stop's */
@@ -40,6 +41,7 @@ struct rig {
 	pthread_mutex_t lock;
 	struct rig_seen seen;
 	unsigned cut; /* what front_cut_all returned */
+	enum front_rest rest; /* for rig_stop */
 };
 
 /* As `serve` has them, with deadlines that no test reaches by accident. */
@@ -60,6 +62,9 @@ void rig_want_body(struct rig *rig);
 void rig_answer(struct rig *rig);
 
 void rig_configure(struct rig *rig, const struct front_settings *settings);
+/* What rig_stop has front_stop call. */
+void rig_on_empty(void *context);
+
 void rig_stop(struct rig *rig);
 void rig_cut_all(struct rig *rig);
 

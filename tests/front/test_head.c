@@ -137,6 +137,26 @@ body_before_the_end_of_the_parameters_ends_the_connection(void **state)
 }
 
 static void
+parameters_behind_their_end_end_the_connection(void **state)
+{
+	const int64_t before = rig_faults("order");
+	const int fd = rig_connect(&rig);
+	struct buf bytes;
+
+	(void)state;
+	ask_begin(fd, true, waits);
+	assert_soon(rig_look(&rig).open == 1);
+	bytes_init(&bytes);
+	put_record(&bytes, FCGI_PARAMS, 1, SLICE("\1\1Ab"), 0);
+	assert_true(socket_send(fd, buf_slice(&bytes)));
+	(void)socket_read_to_end(fd);
+	assert_soon(rig_look(&rig).gone_peer == 1);
+	assert_int_equal(rig_faults("order") - before, 1);
+	buf_release(&bytes);
+	(void)close(fd);
+}
+
+static void
 abort_within_the_parameters_ends_the_request(void **state)
 {
 	(void)state;
@@ -182,7 +202,7 @@ second_request_on_a_busy_connection_is_refused_and_the_first_goes_on(void **stat
 	bytes_init(&request);
 	put_usual(&request);
 	/* Within the parameters, and within the body. */
-	static const size_t places[] = { 16, 16 + 8 + 34 + 8, 16 + 8 + 34 + 8 + 11 };
+	static const size_t places[] = { 16, 16 + 8 + 51 + 8, 16 + 8 + 51 + 8 + 11 };
 
 	for (size_t i = 0; i < LENGTH_OF(places); i++) {
 		const int fd = rig_connect(&rig);
@@ -343,6 +363,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(request_cut_anywhere_does_not_run_before_its_head_is_whole),
 		TEST(body_before_the_end_of_the_parameters_ends_the_connection),
+		TEST(parameters_behind_their_end_end_the_connection),
 		TEST(abort_within_the_parameters_ends_the_request),
 		TEST(records_with_any_padding),
 		TEST(second_request_on_a_busy_connection_is_refused_and_the_first_goes_on),

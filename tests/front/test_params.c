@@ -219,6 +219,32 @@ pair_that_fits_no_record_is_431(void **state)
 	}
 }
 
+/* The same with lengths that take more bytes than they need: passed on as they came, they are
+ * longer than by their names and values. */
+static void
+pair_that_fits_no_record_as_it_came_is_431(void **state)
+{
+	static char text[65536];
+
+	(void)state;
+	memset(text, 'x', sizeof text);
+	for (size_t len = 65528 - 12 - 1; len < 65528 - 12 + 4; len++) {
+		const uint8_t lengths[8] = { 0x80, 0, 0, 4, 0x80, 0, (uint8_t)(len >> 8),
+			(uint8_t)len };
+		struct buf pairs;
+
+		bytes_init(&pairs);
+		bytes_add(&pairs, slice_make(lengths, sizeof lengths));
+		bytes_add(&pairs, SLICE("NAME"));
+		bytes_add(&pairs, slice_make(text, len));
+		if (pairs.len <= 65528)
+			assert_dumped(buf_slice(&pairs), 65535);
+		else
+			assert_refused(buf_slice(&pairs), 431);
+		buf_release(&pairs);
+	}
+}
+
 static void
 pair_is_split_over_records_anywhere(void **state)
 {
@@ -283,10 +309,40 @@ parameter_named_as_libfcgis_own_is_kept(void **state)
 	(void)state;
 	bytes_init(&pairs);
 	put_pairs(&pairs,
-		(const char *const[]){ "FCGI_ROLE", "AUTHORIZER", "REMOTE_ADDR", "192.0.2.1",
-			"REMOTE_ADDR", "192.0.2.2", NULL });
+		(const char *const[]){ "FCGI_ROLE", "AUTHORIZER", "HTTP_X_TWICE", "1",
+			"HTTP_X_TWICE", "2", NULL });
 	assert_dumped(buf_slice(&pairs), 65535);
 	buf_release(&pairs);
+}
+
+/* Whom would we count? */
+static void
+two_addresses_are_400(void **state)
+{
+	static const struct {
+		const char *first, *second;
+		bool is_refused;
+	} rows[] = {
+		{ "192.0.2.1", "192.0.2.2", true },
+		{ "192.0.2.1", "", true },
+		{ "", "192.0.2.1", true },
+		{ "192.0.2.1", "192.0.2.1", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH_OF(rows); i++) {
+		struct buf pairs;
+
+		bytes_init(&pairs);
+		put_pairs(&pairs,
+			(const char *const[]){ "REMOTE_ADDR", rows[i].first, "REMOTE_ADDRESS", "x",
+				"REMOTE_ADDR", rows[i].second, NULL });
+		if (rows[i].is_refused)
+			assert_refused(buf_slice(&pairs), 400);
+		else
+			assert_dumped(buf_slice(&pairs), 65535);
+		buf_release(&pairs);
+	}
 }
 
 static void
@@ -309,8 +365,10 @@ main(void)
 		TEST(absurd_lengths_are_400),
 		TEST(names_and_values_that_no_environment_can_hold_are_400),
 		TEST(parameter_named_as_libfcgis_own_is_kept),
+		TEST(two_addresses_are_400),
 		TEST(no_parameters_at_all_are_a_request),
 		TEST(pair_that_fits_no_record_is_431),
+		TEST(pair_that_fits_no_record_as_it_came_is_431),
 	};
 	struct err err;
 

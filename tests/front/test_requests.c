@@ -25,8 +25,12 @@ static void
 put_pipeline(struct buf *out, unsigned count, bool same_id)
 {
 	for (unsigned i = 0; i < count; i++) {
+		const char length[] = { (char)('1' + i % 9), '\0' };
+
 		put_request(out,
-			&(const struct request_spec){ .params = reads_body,
+			&(const struct request_spec){
+				.params = (const char *const[]){ "MODE", "body", "CONTENT_LENGTH",
+					length, NULL },
 				.body = slice_first(SLICE("123456789"), i % 9 + 1),
 				.id = same_id ? 1 : (uint16_t)(i + 1),
 				.keep = i + 1 < count });
@@ -73,11 +77,11 @@ request_behind_one_that_waits_is_answered_after_it(void **state)
 			bytes_init(&second);
 			put_request(&first,
 				&(const struct request_spec){ .params = waits,
-					.body = with_body != 0 ? SLICE("body") : SLICE(""),
+					.body = with_body != 0 ? SLICE("bod") : SLICE(""),
 					.keep = true });
 			put_request(&second,
 				&(const struct request_spec){
-					.params = reads_body, .body = SLICE("second"), .id = 1 });
+					.params = usual, .body = SLICE("abc") });
 			if (late == 0)
 				bytes_add(&first, buf_slice(&second));
 			assert_true(socket_send(fd, buf_slice(&first)));
@@ -178,7 +182,9 @@ web_server_that_closes_is_noticed_at_once(void **state)
 		const int fd = rig_connect(&rig);
 		const unsigned before = rig_look(&rig).gone_peer;
 
-		ask_begin(fd, true, (const char *const[]){ "MODE", modes[i], NULL });
+		ask_begin(fd, true,
+			(const char *const[]){
+				"MODE", modes[i], "CONTENT_LENGTH", "200000", NULL });
 		if (i > 0)
 			assert_true(send_body(fd, i == 3 ? 150000 : 1000, i == 1));
 		assert_soon(rig_look(&rig).open == 1);
@@ -200,8 +206,9 @@ web_server_that_resets_is_noticed_while_its_body_is_held(void **state)
 	bytes_init(&bytes);
 	put_record(&bytes, FCGI_GET_VALUES, 0, SLICE(""), 0);
 	put_head(&bytes,
-		&(const struct request_spec){
-			.params = (const char *const[]){ "MODE", "hold", NULL }, .keep = true });
+		&(const struct request_spec){ .params = (const char *const[]){ "MODE", "hold",
+						      "CONTENT_LENGTH", "200000", NULL },
+			.keep = true });
 	assert_true(socket_send(fd, buf_slice(&bytes)));
 	assert_true(send_body(fd, 150000, false));
 	assert_soon(rig_look(&rig).pieces == 1);
@@ -272,7 +279,7 @@ abort_of_another_request_is_let_pass(void **state)
 	ask_begin(fd, true, reads_body);
 	put_record(&bytes, FCGI_ABORT_REQUEST, 2, SLICE(""), 0);
 	assert_true(socket_send(fd, buf_slice(&bytes)));
-	assert_true(send_body(fd, 10, true));
+	assert_true(send_body(fd, 100000, true));
 	assert_answered(fd, 200);
 	buf_release(&bytes);
 	(void)close(fd);

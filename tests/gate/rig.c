@@ -104,6 +104,7 @@ rig_open(struct rig *rig, const char *ini)
 	struct order order = { .rig = rig };
 	struct err err;
 	const bool is_spawned = rig->is_spawned;
+	const unsigned threads = rig->threads == 0 ? 1 : rig->threads;
 
 	memset(rig, 0, sizeof *rig);
 	(void)pthread_mutex_init(&rig->lock, NULL);
@@ -114,10 +115,13 @@ rig_open(struct rig *rig, const char *ini)
 	(void)fcntl(rig->listening, F_SETFL, O_NONBLOCK);
 	rig->memory = memory_open_private(MEMORY_SIZE_MIN, &err);
 	rig->report = report_new(NULL, LOG_FORMAT_TEXT, &err);
-	assert_true(rig->memory != NULL && rig->report != NULL);
-	rig->shared = (struct gate_shared){
-		.memory = rig->memory, .report = rig->report, .threads = 1, .is_spawned = is_spawned
-	};
+	rig->commons = gate_commons_new(&err);
+	assert_true(rig->memory != NULL && rig->report != NULL && rig->commons != NULL);
+	rig->shared = (struct gate_shared){ .memory = rig->memory,
+		.report = rig->report,
+		.commons = rig->commons,
+		.threads = threads,
+		.is_spawned = is_spawned };
 	order.snapshot = load(rig, ini);
 	loop_thread_start(&rig->thread);
 	loop_thread_call(&rig->thread, open_gate, &order);
@@ -161,7 +165,7 @@ stop(void *context)
 {
 	struct rig *rig = context;
 
-	gate_stop(rig->gate, on_empty, rig);
+	gate_stop(rig->gate, FRONT_REST_LEFT, on_empty, rig);
 }
 
 void
@@ -199,6 +203,7 @@ rig_close(struct rig *rig)
 	loop_thread_call(&rig->thread, close_gate, rig);
 	loop_thread_stop(&rig->thread);
 	(void)close(rig->listening);
+	gate_commons_free(rig->commons);
 	report_free(rig->report);
 	memory_close(rig->memory);
 	log_set_sink(NULL, NULL);
@@ -229,14 +234,19 @@ void
 rig_ask(struct rig *rig, struct answer *answer, const char *method, const char *uri,
 	const char *const *more)
 {
-	const char *params[64] = { "REQUEST_METHOD", method, "REQUEST_URI", uri, "REMOTE_ADDR",
-		"192.0.2.1" };
+	const char *params[64] = { "REQUEST_METHOD", method, "REQUEST_URI", uri };
 	const int fd = rig_connect(rig);
-	size_t count = 6;
+	bool has_address = false;
+	size_t count = 4;
 
-	while (more != NULL && more[0] != NULL && count < 60) {
+	while (more != NULL && more[0] != NULL && count < 58) {
+		has_address = has_address || strcmp(more[0], "REMOTE_ADDR") == 0;
 		params[count++] = *more++;
 		params[count++] = *more++;
+	}
+	if (!has_address) {
+		params[count++] = "REMOTE_ADDR";
+		params[count++] = "192.0.2.1";
 	}
 	answer_to(answer, fd, &(const struct request_spec){ .params = params });
 	(void)close(fd);

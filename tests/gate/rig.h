@@ -19,10 +19,12 @@ struct rig {
 	struct loop_thread thread;
 	struct memory *memory;
 	struct report *report;
+	struct gate_commons *commons;
 	struct gate_shared shared;
 	struct gate *gate;
 	int listening;
 	bool is_spawned; /* set before rig_open */
+	unsigned threads; /* the same; 0: one */
 	pthread_mutex_t lock;
 	char log[65536]; /* lines since rig_open, cut when it is full */
 	size_t log_len;

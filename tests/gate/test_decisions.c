@@ -2,7 +2,9 @@
  * Which requests are decided, and how: with the store away, by limits that only count, for clients
  * that do not say who they are; and those that are none.
  */
+#include "../lib/limits.h"
 #include "serve.h"
+#include "weir/store.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -107,6 +109,40 @@ limit_that_is_not_enforced_rejects_nobody_and_spares_no_other(void **state)
 	assert_int_equal(rig_decisions("three", "rejected") - three, 1);
 }
 
+/* ---- clocks ---- */
+
+static void
+ignore(struct check *check, const struct decision *decision)
+{
+	(void)check;
+	assert_int_equal(decision->verdict, VERDICT_ADMITTED);
+}
+
+/* As after a failover to a host whose clock is behind. */
+static void
+time_far_ahead_is_taken_as_empty_and_counted(void **state)
+{
+	static struct made_limit made;
+
+	(void)state;
+	open_rig(ONE_AN_HOUR);
+	make_limit(&made, "one", "1/1h");
+	struct check check = { .items = { { .limit = &made.limit, .key = SLICE("one:192.0.2.1") } },
+		.count = 1,
+		.cost = 1,
+		.now_us = clock_wall_us() + 1000 * 3600 * INT64_C(1000000),
+		.done = ignore };
+	const int64_t clamped = counter_sum(COUNT_CLOCK_CLAMPED);
+
+	store_decide(memory_store(rig.memory), &check);
+	assert_int_equal(counter_sum(COUNT_CLOCK_CLAMPED), clamped);
+	assert_int_equal(rig_status(&rig, "GET", "/", NULL), 429);
+	assert_int_equal(counter_sum(COUNT_CLOCK_CLAMPED), clamped + 1);
+	/* It was set right. */
+	assert_int_equal(rig_status(&rig, "GET", "/", NULL), 429);
+	assert_int_equal(counter_sum(COUNT_CLOCK_CLAMPED), clamped + 1);
+}
+
 /* ---- who is counted ---- */
 
 static void
@@ -209,19 +245,18 @@ pattern_that_takes_too_long_is_400(void **state)
 
 /* ---- too many at once ---- */
 
+/* So many that wait for the application, and one more, which is refused. */
 static void
-more_than_max_in_flight_are_503(void **state)
+assert_in_flight_at_most(unsigned most)
 {
 	static const char *const params[] = { "REQUEST_METHOD", "GET", "REQUEST_URI", "/", NULL };
 	struct answer answer;
-	int fds[3];
+	int fds[8];
 
-	(void)state;
-	open_rig("[weir]\nmax_in_flight = 3\n" APP ALL);
 	fake_app_set_script(app, says_nothing);
 	const int64_t busy = rig_outcome("all", "busy");
 
-	for (size_t i = 0; i < LENGTH_OF(fds); i++) {
+	for (unsigned i = 0; i < most; i++) {
 		struct buf bytes;
 
 		bytes_init(&bytes);
@@ -230,7 +265,7 @@ more_than_max_in_flight_are_503(void **state)
 		assert_true(socket_send(fds[i], buf_slice(&bytes)));
 		buf_release(&bytes);
 	}
-	assert_soon(fake_app_look(app).requests == 3);
+	assert_soon(fake_app_look(app).requests == most);
 	rig_ask(&rig, &answer, "GET", "/", NULL);
 	assert_int_equal(answer_status(&answer), 503);
 	assert_slice(answer_field(&answer, "Retry-After"), SLICE("1"));
@@ -238,11 +273,28 @@ more_than_max_in_flight_are_503(void **state)
 	assert_int_equal(rig_outcome("all", "busy") - busy, 1);
 	/* One that goes makes room. */
 	(void)close(fds[0]);
-	assert_soon(rig_in_flight() == 2);
+	assert_soon(rig_in_flight() == (int64_t)most - 1);
 	fake_app_set_script(app, answers_with_own_headers);
 	assert_int_equal(rig_status(&rig, "GET", "/", NULL), 200);
-	(void)close(fds[1]);
-	(void)close(fds[2]);
+	for (unsigned i = 1; i < most; i++)
+		(void)close(fds[i]);
+}
+
+static void
+more_than_max_in_flight_are_503(void **state)
+{
+	(void)state;
+	open_rig("[weir]\nmax_in_flight = 3\n" APP ALL);
+	assert_in_flight_at_most(3);
+}
+
+static void
+threads_share_max_in_flight(void **state)
+{
+	(void)state;
+	rig.threads = 3;
+	open_rig("[weir]\nmax_in_flight = 4\n" APP ALL);
+	assert_in_flight_at_most(2);
 }
 
 int
@@ -254,12 +306,14 @@ main(void)
 		TEST(without_the_store_requests_are_503_where_that_is_wanted),
 		TEST(nothing_is_rejected_where_nothing_is_enforced),
 		TEST(limit_that_is_not_enforced_rejects_nobody_and_spares_no_other),
+		TEST(time_far_ahead_is_taken_as_empty_and_counted),
 		TEST(request_without_identity_is_refused_let_pass_or_shares),
 		TEST(requests_without_an_address_share_a_bucket_and_are_told_of_once),
 		TEST(user_that_was_only_claimed_is_not_believed),
 		TEST(path_without_a_normal_form_is_400),
 		TEST(pattern_that_takes_too_long_is_400),
 		TEST(more_than_max_in_flight_are_503),
+		TEST(threads_share_max_in_flight),
 	};
 
 	return rig_start() != 0 ? 1 : cmocka_run_group_tests(tests, NULL, NULL);

@@ -48,15 +48,15 @@ client_that_goes_ends_the_applications_work(void **state)
 	static const struct {
 		app_script *script;
 		size_t body;
-		bool with_end;
+		const char *length; /* the body's as it is announced */
 		const char *at; /* which stage it is */
 	} rows[] = {
-		{ says_nothing, 0, true, "waiting for the first byte" },
-		{ says_nothing, 100000, false, "upload" },
-		{ reads_nothing, 250000, false, "upload that nobody takes" },
-		{ answers_half, 10, true, "response" },
-		{ floods_and_waits, 10, true, "response that is not read" },
-		{ echoes, 200000, false, "both" },
+		{ says_nothing, 0, "0", "waiting for the first byte" },
+		{ says_nothing, 100000, "200000", "upload" },
+		{ reads_nothing, 250000, "500000", "upload that nobody takes" },
+		{ answers_half, 10, "10", "response" },
+		{ floods_and_waits, 10, "10", "response that is not read" },
+		{ echoes, 200000, "400000", "both" },
 	};
 
 	(void)state;
@@ -65,9 +65,10 @@ client_that_goes_ends_the_applications_work(void **state)
 		for (size_t i = 0; i < LENGTH_OF(rows); i++) {
 			fake_app_set_script(app, rows[i].script);
 			const unsigned before = fake_app_look(app).requests;
-			const int fd = begin(keep != 0, NULL);
+			const int fd = begin(keep != 0,
+				(const char *const[]){ "CONTENT_LENGTH", rows[i].length, NULL });
 
-			assert_true(send_body(fd, rows[i].body, rows[i].with_end));
+			assert_true(send_body(fd, rows[i].body, rows[i].body <= 10));
 			assert_soon(fake_app_look(app).requests == before + 1);
 			assert_int_equal(rig_in_flight(), 1);
 			if (rows[i].script == answers_half || rows[i].script == floods_and_waits ||
@@ -120,7 +121,8 @@ client_that_goes_while_the_store_is_asked_costs_nothing(void **state)
 		"[redis]\nserver = unix:DIR/redis.sock\ndeadline = 20s\n" APP
 		"[limit one]\npolicy = 1/1h\n" ALL "limit = one\n");
 	for (unsigned i = 0; i < 3; i++) {
-		const int fd = begin(true, NULL);
+		const int fd = begin(true,
+			i == 0 ? NULL : (const char *const[]){ "CONTENT_LENGTH", "1000", NULL });
 
 		if (i > 0)
 			assert_true(send_body(fd, 1000, i > 1));
@@ -138,7 +140,7 @@ client_that_goes_while_the_application_is_connected_to_costs_nothing(void **stat
 	/* A full backlog. */
 	const int listening = unix_listen(directory_path(&rig.directory, "app.sock").text, 0);
 	const int filler = unix_connect(directory_path(&rig.directory, "app.sock").text);
-	const int fd = begin(false, NULL);
+	const int fd = begin(false, (const char *const[]){ "CONTENT_LENGTH", "1000", NULL });
 
 	assert_true(send_body(fd, 1000, true));
 	assert_soon(rig_in_flight() == 1);
@@ -154,7 +156,9 @@ body_that_stops_is_408_and_ends_the_applications_work(void **state)
 
 	(void)state;
 	serve("[weir]\nbody_timeout = 100ms\n" APP ALL, says_nothing);
-	const int fd = begin(true, NULL);
+	const int64_t gone = rig_outcome("all", "client_gone"),
+		      timeouts = rig_outcome("all", "body_timeout");
+	const int fd = begin(true, (const char *const[]){ "CONTENT_LENGTH", "2000", NULL });
 
 	assert_true(send_body(fd, 1000, false));
 	answer_read(&answer, fd, 1);
@@ -163,6 +167,46 @@ body_that_stops_is_408_and_ends_the_applications_work(void **state)
 	answer_release(&answer);
 	assert_within_s(fake_app_look(app).ended == 1, 1);
 	assert_int_equal(rig_in_flight(), 0);
+	(void)close(fd);
+	assert_int_equal(rig_outcome("all", "body_timeout") - timeouts, 1);
+	assert_int_equal(rig_outcome("all", "client_gone") - gone, 0);
+}
+
+static void
+body_without_a_length_has_an_outcome_of_its_own(void **state)
+{
+	struct answer answer;
+
+	(void)state;
+	serve(APP ALL, says_nothing);
+	const int64_t gone = rig_outcome("all", "client_gone"),
+		      lengths = rig_outcome("all", "no_length");
+	const int fd = begin(true, NULL);
+
+	assert_true(send_body(fd, 1000, true));
+	answer_read(&answer, fd, 1);
+	assert_int_equal(answer_status(&answer), 411);
+	answer_release(&answer);
+	(void)close(fd);
+	assert_int_equal(rig_outcome("all", "no_length") - lengths, 1);
+	assert_int_equal(rig_outcome("all", "client_gone") - gone, 0);
+}
+
+static void
+request_that_is_cut_at_the_end_is_no_client_that_went(void **state)
+{
+	(void)state;
+	serve(APP ALL, says_nothing);
+	const int64_t gone = rig_outcome("all", "client_gone"), cut = rig_outcome("all", "cut");
+	const int fd = begin(true, NULL);
+
+	assert_true(send_body(fd, 0, true));
+	assert_soon(fake_app_look(app).requests == 1);
+	rig_stop(&rig);
+	rig_cut(&rig);
+	assert_int_equal(rig_outcome("all", "cut") - cut, 1);
+	assert_int_equal(rig_outcome("all", "client_gone") - gone, 0);
+	assert_int_equal(rig.cut, 1);
 	(void)close(fd);
 }
 
@@ -175,6 +219,8 @@ main(void)
 		TEST(client_that_goes_while_the_store_is_asked_costs_nothing),
 		TEST(client_that_goes_while_the_application_is_connected_to_costs_nothing),
 		TEST(body_that_stops_is_408_and_ends_the_applications_work),
+		TEST(body_without_a_length_has_an_outcome_of_its_own),
+		TEST(request_that_is_cut_at_the_end_is_no_client_that_went),
 	};
 
 	return rig_start() != 0 ? 1 : cmocka_run_group_tests(tests, NULL, NULL);

@@ -27,7 +27,8 @@ static void
 request_arrives_as_it_came(void **state)
 {
 	static const char *const more[] = { "SCRIPT_FILENAME", "proxy:fcgi://localhost//srv/x.php",
-		"HTTP_PROXY", "evil:80", "proxy-nokeepalive", "1", "EMPTY", "", NULL };
+		"HTTP_PROXY", "evil:80", "proxy-nokeepalive", "1", "EMPTY", "", "CONTENT_LENGTH",
+		"3000000", NULL };
 
 	(void)state;
 	serve(APP ALL, answers);
@@ -50,7 +51,8 @@ request_arrives_as_it_came(void **state)
 static void
 connection_is_kept_over_many_requests(void **state)
 {
-	const char *const params[] = { "REQUEST_METHOD", "GET", "REQUEST_URI", "/", NULL };
+	const char *const params[] = { "REQUEST_METHOD", "GET", "REQUEST_URI", "/",
+		"CONTENT_LENGTH", "4", NULL };
 
 	(void)state;
 	serve(APP ALL, answers);
@@ -101,6 +103,117 @@ body_that_has_no_place_is_dropped(void **state)
 	}
 }
 
+/* ---- limits that the application tells of its own accord ---- */
+
+static void
+tells_limits_in_odd_forms(struct app_conn *conn)
+{
+	if (app_read_request(conn))
+		(void)app_answer(conn,
+			SLICE("RATELIMIT-policy: \"app\";q=1;w=1\r\nratelimit:\r\n "
+			      "\"app\";r=0;\r\n\tt=1\r\nX-RateLimit-RESET : 9\n"
+			      "ratelimit-remaining:3\r\nX-RateLimit-Other: 5\r\n"
+			      "RateLimit: \"again\";r=1\r\nX-RateLimit-\r\n\r\nserved"));
+}
+
+static void
+assert_fields(const char *options, const char *const *expected)
+{
+	struct answer answer;
+	char ini[500];
+
+	(void)snprintf(ini, sizeof ini, APP "[limit ten]\npolicy = 10/1h\n" ALL "limit = ten\n%s",
+		options);
+	serve(ini, tells_limits_in_odd_forms);
+	rig_ask(&rig, &answer, "GET", "/", NULL);
+	assert_true(answer_is_whole(&answer));
+	for (; expected[0] != NULL; expected += 2) {
+		assert_row(answer_field_count(&answer, expected[0]) == (expected[1] != NULL),
+			"%s: %s", options, expected[0]);
+		if (expected[1] != NULL)
+			assert_slice(answer_field(&answer, expected[0]), slice_of(expected[1]));
+	}
+	assert_slice(answer_field(&answer, "X-RateLimit-Other"), SLICE("5"));
+	assert_slice(answer_body(&answer), SLICE("served"));
+	answer_release(&answer);
+	(void)serve_tear_down(NULL);
+}
+
+/* Whichever dialects the two speak: what stands there is of one of them. */
+static void
+applications_limits_are_replaced(void **state)
+{
+	(void)state;
+	assert_fields("headers = ratelimit\n",
+		(const char *const[]){ "RateLimit-Policy", "\"ten\";q=10;w=3600", "RateLimit",
+			"\"ten\";r=9;t=360", "RateLimit-Remaining", NULL, "X-RateLimit-Reset", NULL,
+			NULL });
+	assert_fields("headers = x-ratelimit\nown_headers = replace\n",
+		(const char *const[]){ "RateLimit-Policy", NULL, "RateLimit", NULL,
+			"RateLimit-Remaining", NULL, "X-RateLimit-Limit", "10",
+			"X-RateLimit-Remaining", "9", "X-RateLimit-Reset", "360", NULL });
+	assert_fields("headers = ratelimit-06, x-ratelimit\n",
+		(const char *const[]){ "RateLimit-Policy", "10;w=3600", "RateLimit", NULL,
+			"RateLimit-Limit", "10", "RateLimit-Remaining", "9", "RateLimit-Reset",
+			"360", "X-RateLimit-Limit", "10", "X-RateLimit-Reset", "360", NULL });
+}
+
+static void
+keeps_its_limits(const char *options)
+{
+	struct answer answer;
+	char ini[500];
+
+	(void)snprintf(ini, sizeof ini, APP "[limit ten]\npolicy = 10/1h\n" ALL "limit = ten\n%s",
+		options);
+	serve(ini, tells_limits_in_odd_forms);
+	rig_ask(&rig, &answer, "GET", "/", NULL);
+	assert_true(answer_is_whole(&answer));
+	assert_slice(buf_slice(&answer.out),
+		SLICE("Status: 200 OK\r\nRATELIMIT-policy: \"app\";q=1;w=1\r\n"
+		      "ratelimit: \"app\";r=0; t=1\r\nX-RateLimit-RESET: 9\r\n"
+		      "ratelimit-remaining: 3\r\nX-RateLimit-Other: 5\r\n"
+		      "RateLimit: \"again\";r=1\r\n\r\nserved"));
+	answer_release(&answer);
+	(void)serve_tear_down(NULL);
+}
+
+static void
+applications_limits_are_kept_where_that_is_said(void **state)
+{
+	(void)state;
+	keeps_its_limits("headers = ratelimit\nown_headers = keep\n");
+	keeps_its_limits("headers = x-ratelimit-epoch, ratelimit-07\nown_headers = keep\n");
+	/* Ours there are none. */
+	keeps_its_limits("headers = none\n");
+}
+
+static void
+names_alone_are_no_limits(struct app_conn *conn)
+{
+	if (app_read_request(conn))
+		(void)app_answer(conn,
+			SLICE("X-RateLimit-Other: 5\r\nX-Rate: RateLimit\r\nRateLimits: "
+			      "1\r\n\r\n"));
+}
+
+static void
+ours_are_told_if_the_application_tells_none(void **state)
+{
+	struct answer answer;
+
+	(void)state;
+	serve(APP "[limit ten]\npolicy = 10/1h\n" ALL
+		  "limit = ten\nheaders = ratelimit\nown_headers = keep\n",
+		names_alone_are_no_limits);
+	rig_ask(&rig, &answer, "GET", "/", NULL);
+	assert_slice(buf_slice(&answer.out),
+		SLICE("Status: 200 OK\r\nX-RateLimit-Other: 5\r\nX-Rate: RateLimit\r\n"
+		      "RateLimits: 1\r\nRateLimit-Policy: \"ten\";q=10;w=3600\r\n"
+		      "RateLimit: \"ten\";r=9;t=360\r\n\r\n"));
+	answer_release(&answer);
+}
+
 /* ---- large bodies ---- */
 
 struct upload {
@@ -127,7 +240,7 @@ bodies_stream_in_both_directions_at_once(void **state)
 
 	(void)state;
 	serve(APP ALL, echoes);
-	upload.fd = begin(true, NULL);
+	upload.fd = begin(true, (const char *const[]){ "CONTENT_LENGTH", "30000000", NULL });
 	assert_int_equal(pthread_create(&upload.thread, NULL, send_upload, &upload), 0);
 	answer_read(&answer, upload.fd, 1);
 	assert_int_equal(pthread_join(upload.thread, NULL), 0);
@@ -177,7 +290,7 @@ upload_waits_for_a_slow_application(void **state)
 
 	(void)state;
 	serve(APP ALL, reads_nothing_for_a_while);
-	upload.fd = begin(false, NULL);
+	upload.fd = begin(false, (const char *const[]){ "CONTENT_LENGTH", "30000000", NULL });
 	assert_int_equal(pthread_create(&upload.thread, NULL, send_upload, &upload), 0);
 	answer_read(&answer, upload.fd, 1);
 	assert_int_equal(pthread_join(upload.thread, NULL), 0);
@@ -225,6 +338,9 @@ main(void)
 		TEST(request_arrives_as_it_came),
 		TEST(connection_is_kept_over_many_requests),
 		TEST(body_that_has_no_place_is_dropped),
+		cmocka_unit_test(applications_limits_are_replaced),
+		cmocka_unit_test(applications_limits_are_kept_where_that_is_said),
+		TEST(ours_are_told_if_the_application_tells_none),
 		TEST(bodies_stream_in_both_directions_at_once),
 		TEST(application_waits_for_a_slow_client),
 		TEST(upload_waits_for_a_slow_application),

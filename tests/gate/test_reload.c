@@ -109,7 +109,8 @@ many_reloads_under_load_lose_no_request(void **state)
 		int fds[4];
 
 		for (size_t j = 0; j < LENGTH_OF(fds); j++) {
-			fds[j] = begin(j % 2 == 0, NULL);
+			fds[j] = begin(j % 2 == 0,
+				(const char *const[]){ "CONTENT_LENGTH", "40000", NULL });
 			assert_true(send_body(fds[j], 20000, false));
 		}
 		rig_reload(&rig, inis[i % 2]);
@@ -139,7 +140,7 @@ stop_lets_requests_end_and_cut_ends_them(void **state)
 	assert_true(send_body(stuck, 0, true));
 	assert_soon(fake_app_look(app).requests == 1);
 	fake_app_set_script(app, answers_anew);
-	const int going = begin(true, NULL);
+	const int going = begin(true, (const char *const[]){ "CONTENT_LENGTH", "10", NULL });
 
 	assert_soon(rig_in_flight() == 2);
 	rig_stop(&rig);

@@ -10,6 +10,14 @@ static const char *const policies[] = { "10/1s", "10/1s burst 60", "5/1m", "7/1s
 
 static const int64_t times[] = { 1, IN_2026_US, IN_2100_US };
 
+static int64_t
+worthless_at(const struct kept *kept, int64_t now_us)
+{
+	const struct bucket bucket = kept_bucket(kept);
+
+	return bucket_worthless_at(&bucket, now_us);
+}
+
 #define each_policy(made, now)                                                                     \
 	for (size_t i_ = 0; i_ < LENGTH_OF(policies); i_++)                                        \
 		for (size_t j_ = 0; j_ < LENGTH_OF(times) &&                                       \
@@ -26,7 +34,7 @@ a_whole_burst_passes_at_once_and_one_more_does_not(void **state)
 	each_policy(&made, now)
 	{
 		const struct policy *policy = &made.limit.policies[0];
-		struct bucket bucket = { .count = 0 };
+		struct kept bucket = { .len = 0 };
 
 		for (uint64_t n = 0; n < policy->burst; n++) {
 			const struct decision decision = ask(&bucket, &made, 1, now);
@@ -50,7 +58,7 @@ waiting_exactly_retry_us_admits(void **state)
 	{
 		const uint64_t burst = made.limit.policies[0].burst;
 		const uint64_t costs[] = { 1, 2, burst - 1, burst };
-		struct bucket bucket = { .count = 0 };
+		struct kept bucket = { .len = 0 };
 
 		for (size_t i = 0; i < LENGTH_OF(costs); i++) {
 			if (costs[i] < 1 || costs[i] > burst)
@@ -77,7 +85,7 @@ what_remains_passes_at_once_and_one_more_does_not(void **state)
 	(void)state;
 	each_policy(&made, now)
 	{
-		struct bucket bucket = { .count = 0 };
+		struct kept bucket = { .len = 0 };
 
 		for (unsigned n = 0; n < 40;
 			n++, now += made.limit.policies[0].interval_us * 2 / 3) {
@@ -87,7 +95,7 @@ what_remains_passes_at_once_and_one_more_does_not(void **state)
 			if (remaining > 0)
 				assert_true(admits(&bucket, &made, remaining, now));
 			assert_false(admits(&bucket, &made, remaining + 1, now));
-			struct bucket copy = bucket;
+			struct kept copy = bucket;
 
 			for (uint64_t i = 0; i < remaining; i++)
 				assert_int_equal(
@@ -107,7 +115,7 @@ one_token_more_comes_after_more_us_and_all_after_reset_us(void **state)
 	each_policy(&made, now)
 	{
 		const uint64_t burst = made.limit.policies[0].burst;
-		struct bucket bucket = { .count = 0 };
+		struct kept bucket = { .len = 0 };
 
 		for (unsigned n = 0; n < 10;
 			n++, now += made.limit.policies[0].interval_us * 2 / 3) {
@@ -120,7 +128,7 @@ one_token_more_comes_after_more_us_and_all_after_reset_us(void **state)
 				&bucket, &made, outcome.remaining + 1, now + outcome.more_us));
 			assert_false(admits(&bucket, &made, burst, now + outcome.reset_us - 1));
 			assert_true(admits(&bucket, &made, burst, now + outcome.reset_us));
-			assert_int_equal(bucket_full_at(&bucket), now + outcome.reset_us);
+			assert_int_equal(worthless_at(&bucket, now), now + outcome.reset_us);
 		}
 	}
 }
@@ -129,7 +137,7 @@ static void
 a_full_bucket_has_no_more_to_come(void **state)
 {
 	struct made_limit made;
-	struct bucket bucket = { .count = 0 };
+	struct kept bucket = { .len = 0 };
 
 	(void)state;
 	make_limit(&made, "l", "5/1m");
@@ -138,7 +146,7 @@ a_full_bucket_has_no_more_to_come(void **state)
 	assert_int_equal(decision.outcomes[0].remaining, 5);
 	assert_int_equal(decision.outcomes[0].more_us, 0);
 	assert_int_equal(decision.outcomes[0].reset_us, 0);
-	assert_int_equal(bucket_full_at(&bucket), 0);
+	assert_int_equal(bucket.len, 0);
 }
 
 static void
@@ -146,7 +154,7 @@ a_cost_beyond_the_burst_never_passes(void **state)
 {
 	static const uint64_t costs[] = { 11, 20, UINT64_C(1000000000000000) };
 	struct made_limit made;
-	struct bucket bucket = { .count = 0 };
+	struct kept bucket = { .len = 0 };
 
 	(void)state;
 	make_limit(&made, "l", "10/1s");

@@ -8,7 +8,7 @@ enum { LIMITS = 3 };
 
 struct several {
 	struct made_limit made[LIMITS];
-	struct bucket buckets[LIMITS];
+	struct kept buckets[LIMITS];
 	struct check check;
 };
 
@@ -27,12 +27,10 @@ several_init(struct several *several)
 static struct decision
 ask_all(struct several *several, int64_t now_us)
 {
-	struct decision decision;
-
-	for (unsigned i = 0; i < LIMITS; i++)
-		several->buckets[i].changed = false;
-	decide(&several->check, several->buckets, now_us, &decision);
-	return decision;
+	return decide_kept(&several->check,
+		(struct kept *[]){
+			&several->buckets[0], &several->buckets[1], &several->buckets[2] },
+		now_us);
 }
 
 static void
@@ -52,9 +50,7 @@ a_rejected_request_spends_nothing_on_any_policy_of_any_limit(void **state)
 		assert_int_equal(decision.verdict, VERDICT_REJECTED);
 		for (unsigned i = 0; i < LIMITS; i++) {
 			assert_false(several.buckets[i].changed);
-			assert_int_equal(several.buckets[i].count, before.buckets[i].count);
-			assert_memory_equal(several.buckets[i].fields, before.buckets[i].fields,
-				sizeof before.buckets[i].fields);
+			assert_true(kept_is_same(&several.buckets[i], &before.buckets[i]));
 		}
 		for (unsigned i = 0; i < decision.count; i++)
 			assert_true(decision.outcomes[i].violated == (i == 0));
@@ -87,7 +83,7 @@ static void
 the_day_counts_only_what_was_admitted(void **state)
 {
 	struct made_limit made;
-	struct bucket bucket = { .count = 0 };
+	struct kept bucket = { .len = 0 };
 	unsigned admitted = 0;
 
 	(void)state;
@@ -107,7 +103,7 @@ static void
 steady_excess_is_admitted_at_the_rate(void **state)
 {
 	struct made_limit made;
-	struct bucket bucket = { .count = 0 };
+	struct kept bucket = { .len = 0 };
 
 	(void)state;
 	make_limit(&made, "l", "5/1s");

@@ -44,7 +44,9 @@ assert_outcome(const struct outcome *outcome, const struct model *model, uint64_
 	assert_ptr_equal(outcome->policy, model->policy);
 	assert_true(outcome->remaining == (uint64_t)(model->level / interval_us));
 	assert_true(outcome->reset_us == (int64_t)(model_full(model) - model->level));
-	if (outcome->remaining == model->policy->burst)
+	if (outcome->violated)
+		assert_true(outcome->more_us == (outcome->retry_us > 0 ? outcome->retry_us : 0));
+	else if (outcome->remaining == model->policy->burst)
 		assert_int_equal(outcome->more_us, 0);
 	else
 		assert_true(
@@ -110,7 +112,7 @@ enum { LIMITS_MAX = 3, POLICIES_MAX = 3 };
 
 struct trace {
 	struct limit limits[LIMITS_MAX];
-	struct bucket buckets[LIMITS_MAX];
+	struct kept buckets[LIMITS_MAX];
 	struct model models[LIMITS_MAX][POLICIES_MAX];
 	struct check check;
 };
@@ -126,6 +128,7 @@ trace_init(struct trace *trace, uint64_t *random, int64_t now_us)
 		struct limit *limit = &trace->limits[i];
 
 		limit->policy_count = 1 + (unsigned)random_below(random, POLICIES_MAX);
+		limit->words = limit->policy_count;
 		trace->check.items[i] = (struct check_item){ .limit = limit,
 			.shadow = random_below(random, 4) == 0 };
 		for (unsigned j = 0; j < limit->policy_count; j++) {
@@ -143,7 +146,6 @@ trace_step(struct trace *trace, int64_t now_us)
 {
 	const uint64_t cost = trace->check.cost;
 	bool admitted = true, admits[LIMITS_MAX];
-	struct decision decision;
 	unsigned at = 0;
 
 	for (unsigned i = 0; i < trace->check.count; i++) {
@@ -154,7 +156,10 @@ trace_step(struct trace *trace, int64_t now_us)
 		}
 		admitted = admitted && (admits[i] || trace->check.items[i].shadow);
 	}
-	decide(&trace->check, trace->buckets, now_us, &decision);
+	const struct decision decision = decide_kept(&trace->check,
+		(struct kept *[]){ &trace->buckets[0], &trace->buckets[1], &trace->buckets[2] },
+		now_us);
+
 	assert_int_equal(decision.verdict, admitted ? VERDICT_ADMITTED : VERDICT_REJECTED);
 	assert_false(decision.clamped);
 	for (unsigned i = 0; i < trace->check.count; i++) {
@@ -231,9 +236,9 @@ run_schedules(size_t behind_us)
 	uint64_t random = 4711;
 
 	for (unsigned round = 0; round < 300; round++) {
-		struct made_limit made = { .limit = { .policy_count = 1 } };
+		struct made_limit made = { .limit = { .policy_count = 1, .words = 1 } };
 		const struct policy *policy = &made.limit.policies[0];
-		struct bucket bucket = { .count = 0 };
+		struct kept bucket = { .len = 0 };
 		struct admission admissions[SCHEDULE];
 		size_t count = 0;
 		int64_t now = IN_2026_US;
@@ -276,8 +281,8 @@ whoever_waits_as_told_is_admitted(void **state)
 
 	(void)state;
 	for (unsigned round = 0; round < 2000; round++) {
-		struct made_limit made = { .limit = { .policy_count = 3 } };
-		struct bucket bucket = { .count = 0 };
+		struct made_limit made = { .limit = { .policy_count = 3, .words = 3 } };
+		struct kept bucket = { .len = 0 };
 		int64_t now = IN_2026_US + (int64_t)random_below(&random, 1000000);
 		uint64_t least = UINT64_MAX;
 

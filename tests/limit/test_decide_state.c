@@ -2,9 +2,9 @@
 #include "asking.h"
 
 static uint64_t
-remaining(const struct bucket *bucket, const struct made_limit *made, int64_t now_us)
+remaining(const struct kept *bucket, const struct made_limit *made, int64_t now_us)
 {
-	struct bucket copy = *bucket;
+	struct kept copy = *bucket;
 	const struct decision decision = ask(&copy, made, UINT64_C(1000000000000000), now_us);
 
 	assert_int_equal(decision.outcomes[0].retry_us, -1);
@@ -13,13 +13,17 @@ remaining(const struct bucket *bucket, const struct made_limit *made, int64_t no
 
 /* As stored; 0 if it is not. */
 static int64_t
-tat_of(const struct bucket *bucket, const struct policy *policy)
+tat_of(const struct kept *bucket, const struct policy *policy)
 {
-	for (unsigned i = 0; i < bucket->count; i++) {
-		if (bucket->fields[i].tag == policy->tag)
-			return bucket->fields[i].tat_us;
-	}
-	return 0;
+	const int64_t *words = kept_words(bucket, policy);
+
+	return words == NULL ? 0 : words[0];
+}
+
+static unsigned
+fields_of(const struct kept *bucket)
+{
+	return kept_bucket(bucket).count;
 }
 
 /* ---- a changed limit ---- */
@@ -35,7 +39,7 @@ a_changed_rate_leaves_the_tokens_spent(void **state)
 	(void)state;
 	for (size_t i = 0; i < LENGTH_OF(rates); i++) {
 		for (size_t j = 0; j < LENGTH_OF(rates); j++) {
-			struct bucket bucket = { .count = 0 };
+			struct kept bucket = { .len = 0 };
 
 			make_limit(&from, "l", rates[i]);
 			make_limit(&to, "l", rates[j]);
@@ -54,7 +58,7 @@ static void
 a_debt_is_rescaled_in_parts_of_tokens(void **state)
 {
 	struct made_limit from, to;
-	struct bucket bucket = { .count = 0 };
+	struct kept bucket = { .len = 0 };
 
 	(void)state;
 	make_limit(&from, "l", "10/1s burst 10 name p");
@@ -80,7 +84,7 @@ a_wait_told_after_the_change_is_exact(void **state)
 	(void)state;
 	for (size_t i = 0; i < LENGTH_OF(limits); i++) {
 		for (size_t j = 0; j < LENGTH_OF(limits); j++) {
-			struct bucket bucket = { .count = 0 };
+			struct kept bucket = { .len = 0 };
 
 			make_limit(&from, "l", limits[i]);
 			make_limit(&to, "l", limits[j]);
@@ -119,7 +123,7 @@ two_configurations_side_by_side_mint_nothing(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < LENGTH_OF(pairs); i++) {
-		struct bucket bucket = { .count = 0 };
+		struct kept bucket = { .len = 0 };
 		uint64_t admitted = 0;
 		int64_t now = IN_2026_US, interval_us;
 
@@ -147,7 +151,7 @@ static void
 a_renamed_policy_begins_full_and_the_old_name_finds_its_state_again(void **state)
 {
 	struct made_limit before, after;
-	struct bucket bucket = { .count = 0 };
+	struct kept bucket = { .len = 0 };
 
 	(void)state;
 	make_limit(&before, "l", "5/1m");
@@ -157,19 +161,19 @@ a_renamed_policy_begins_full_and_the_old_name_finds_its_state_again(void **state
 	assert_int_equal(remaining(&bucket, &before, IN_2026_US), 0);
 	/* What is full again is not carried on. */
 	(void)ask(&bucket, &after, 1, IN_2026_US + 60 * US_PER_S);
-	assert_int_equal(bucket.count, 1);
+	assert_int_equal(fields_of(&bucket), 1);
 }
 
 /* ---- fields of others ---- */
 
 /* Fills the bucket to the brim with policies of names that are given up again. */
 static void
-fill(struct bucket *bucket, unsigned count, int64_t now_us)
+fill(struct kept *bucket, unsigned count, int64_t now_us)
 {
 	struct made_limit made;
 	char policy[40];
 
-	for (unsigned i = 0; bucket->count < count; i++) {
+	for (unsigned i = 0; fields_of(bucket) < count; i++) {
 		(void)snprintf(policy, sizeof policy, "5/1d name old%u", i);
 		make_limit(&made, "l", policy);
 		(void)ask(bucket, &made, 1, now_us + i);
@@ -180,7 +184,7 @@ static void
 the_fields_of_a_limit_never_give_way_to_its_own(void **state)
 {
 	struct made_limit one, two;
-	struct bucket bucket = { .count = 0 };
+	struct kept bucket = { .len = 0 };
 
 	(void)state;
 	make_limit(&one, "l", "5/1d name kept");
@@ -190,7 +194,7 @@ the_fields_of_a_limit_never_give_way_to_its_own(void **state)
 	const struct decision decision = ask(&bucket, &two, 1, IN_2026_US);
 
 	assert_int_equal(decision.outcomes[0].remaining, 1);
-	assert_int_equal(bucket.count, BUCKET_FIELDS_MAX);
+	assert_int_equal(fields_of(&bucket), BUCKET_FIELDS_MAX);
 	assert_int_equal(remaining(&bucket, &one, IN_2026_US), 1);
 	assert_int_equal(ask(&bucket, &two, 1, IN_2026_US).outcomes[1].remaining, 48);
 }
@@ -199,7 +203,7 @@ static void
 the_largest_limit_fits_a_full_bucket(void **state)
 {
 	struct made_limit made;
-	struct bucket bucket = { .count = 0 };
+	struct kept bucket = { .len = 0 };
 
 	(void)state;
 	make_limit(&made, "l", "9/1d name a", "9/1d name b", "9/1d name c", "9/1d name d",
@@ -213,7 +217,7 @@ the_largest_limit_fits_a_full_bucket(void **state)
 			assert_int_equal(decision.outcomes[i].remaining, 9 - n);
 	}
 	assert_int_equal(ask(&bucket, &made, 1, IN_2026_US).verdict, VERDICT_REJECTED);
-	assert_int_equal(bucket.count, BUCKET_FIELDS_MAX);
+	assert_int_equal(fields_of(&bucket), BUCKET_FIELDS_MAX);
 }
 
 /* ---- a clock that was set back ---- */
@@ -222,7 +226,7 @@ static void
 a_clock_that_is_a_little_behind_mints_nothing(void **state)
 {
 	struct made_limit made;
-	struct bucket bucket = { .count = 0 };
+	struct kept bucket = { .len = 0 };
 
 	(void)state;
 	make_limit(&made, "l", "10/1s");
@@ -246,7 +250,7 @@ a_clock_that_is_far_behind_costs_one_refill(void **state)
 	(void)state;
 	for (size_t i = 0; i < LENGTH_OF(steps); i++) {
 		for (size_t j = 0; j < LENGTH_OF(limits); j++) {
-			struct bucket bucket = { .count = 0 };
+			struct kept bucket = { .len = 0 };
 			int64_t now = IN_2026_US;
 
 			make_limit(&made, "l", limits[j]);
@@ -277,9 +281,8 @@ static void
 a_bucket_is_set_right_whoever_rejects(void **state)
 {
 	struct made_limit ahead, full;
-	struct bucket buckets[2] = { { .count = 0 } };
+	struct kept buckets[2] = { { .len = 0 } };
 	struct check check = { .count = 2, .cost = 1 };
-	struct decision decision;
 
 	(void)state;
 	make_limit(&ahead, "a", "5/1m");
@@ -288,7 +291,9 @@ a_bucket_is_set_right_whoever_rejects(void **state)
 	check.items[1] = (struct check_item){ .limit = &full.limit };
 	(void)exhaust(&buckets[0], &ahead, 1, IN_2026_US + 3600 * US_PER_S);
 	(void)exhaust(&buckets[1], &full, 1, IN_2026_US);
-	decide(&check, buckets, IN_2026_US, &decision);
+	const struct decision decision =
+		decide_kept(&check, (struct kept *[]){ &buckets[0], &buckets[1] }, IN_2026_US);
+
 	assert_true(decision.clamped);
 	assert_int_equal(decision.verdict, VERDICT_REJECTED);
 	assert_int_equal(tat_of(&buckets[0], &ahead.limit.policies[0]), IN_2026_US + 60 * US_PER_S);
@@ -300,7 +305,7 @@ static void
 only_what_is_beyond_the_writers_own_bucket_is_a_clock(void **state)
 {
 	struct made_limit large, small;
-	struct bucket bucket = { .count = 0 };
+	struct kept bucket = { .len = 0 };
 
 	(void)state;
 	make_limit(&large, "l", "10/1s burst 600 name p");
@@ -316,14 +321,14 @@ static void
 impossible_fields_of_others_are_not_carried_on(void **state)
 {
 	struct made_limit other, own;
-	struct bucket bucket = { .count = 0 };
+	struct kept bucket = { .len = 0 };
 
 	(void)state;
 	make_limit(&other, "l", "5/1m name other");
 	make_limit(&own, "l", "5/1m");
 	(void)ask(&bucket, &other, 1, IN_2026_US + 3600 * US_PER_S);
 	(void)ask(&bucket, &own, 1, IN_2026_US);
-	assert_int_equal(bucket.count, 1);
+	assert_int_equal(fields_of(&bucket), 1);
 }
 
 int

@@ -232,7 +232,7 @@ assert_refusal(struct refusal *refusal)
 	struct limit limit;
 
 	diagnostics_init(&diagnostics);
-	limit_init(&limit, &config, &diagnostics);
+	limit_init(&limit, &config, NULL, &diagnostics);
 	if (refusal->said == NULL)
 		assert_int_equal(diagnostics.count, 0);
 	else
@@ -245,9 +245,10 @@ assert_refusal(struct refusal *refusal)
 static struct config_policy
 policy_of(const char *name, uint64_t count, int64_t window_us, uint64_t burst)
 {
-	return (struct config_policy){
-		.name = name, .rate = { .count = count, .window_us = window_us }, .burst = burst
-	};
+	return (struct config_policy){ .name = name,
+		.rate = { .count = count, .window_us = window_us },
+		.burst = burst,
+		.shards = 1 };
 }
 
 static void

@@ -143,7 +143,7 @@ path_comes_without_query_and_authority(void **state)
 		char *answer = ask(request);
 
 		assert_row(begins_with(answer, "HTTP/1.0 404 "), "%s: %s", targets[i][0], answer);
-		assert_non_null(strstr(answer, "\r\n\r\nnot found\n"));
+		assert_non_null(strstr(answer, "\r\n\r\nNot Found\n"));
 		assert_string_equal(last_path, targets[i][1]);
 		free(answer);
 	}
@@ -284,6 +284,151 @@ server_may_go_with_connections_open(void **state)
 	}
 }
 
+/* ---- how many there may be ---- */
+
+enum { MANY = 3 * HTTP_CONNECTIONS_MAX };
+
+static void
+connect_many(int *fds, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		fds[i] = unix_connect(directory_path(&directory, "s").text);
+}
+
+static bool
+is_closed(int fd)
+{
+	struct pollfd state = { .fd = fd, .events = POLLIN };
+
+	return poll(&state, 1, 0) == 1;
+}
+
+static size_t
+count_closed(const int *fds, size_t count)
+{
+	size_t closed = 0;
+
+	for (size_t i = 0; i < count; i++)
+		closed += is_closed(fds[i]) ? 1 : 0;
+	return closed;
+}
+
+static void
+close_all(const int *fds, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		(void)close(fds[i]);
+}
+
+static void
+assert_served(void)
+{
+	char *answer = ask("GET /json HTTP/1.0\r\n\r\n");
+
+	assert_row(begins_with(answer, "HTTP/1.0 503 "), "%s", answer);
+	free(answer);
+}
+
+static void
+longest_idle_connection_goes_for_a_new_one(void **state)
+{
+	int fds[MANY];
+
+	(void)state;
+	connect_many(fds, MANY);
+	assert_served();
+	/* With ours they were one more, and it has gone again. */
+	assert_soon(count_closed(fds, MANY) >= MANY - HTTP_CONNECTIONS_MAX);
+	assert_in_range(count_closed(fds, MANY), MANY - HTTP_CONNECTIONS_MAX,
+		MANY - HTTP_CONNECTIONS_MAX + 1);
+	for (size_t i = 0; i < MANY - HTTP_CONNECTIONS_MAX; i++)
+		assert_row(is_closed(fds[i]), "%zu", i);
+	close_all(fds, MANY);
+}
+
+/* Half heads are idle too, and one that has just been answered is the last to go. */
+static void
+connection_in_use_outlives_those_that_only_stand_there(void **state)
+{
+	int fds[MANY], used;
+
+	(void)state;
+	connect_many(&used, 1);
+	for (size_t i = 0; i < MANY; i++) {
+		char answer[1000];
+
+		connect_many(&fds[i], 1);
+		assert_true(socket_send(fds[i], SLICE("GET /js")));
+		if (i % (HTTP_CONNECTIONS_MAX / 4) != 0)
+			continue;
+		assert_true(socket_send(used, SLICE("GET /json HTTP/1.1\r\nHost: x\r\n\r\n")));
+		const ssize_t n = recv(used, answer, sizeof answer, 0);
+
+		assert_row(n > 0, "%zu", i);
+	}
+	assert_false(is_closed(used));
+	close_all(fds, MANY);
+	(void)close(used);
+}
+
+static void
+read_cpu(void *context)
+{
+	int64_t *cpu_us = context;
+
+	*cpu_us = thread_cpu_us();
+}
+
+/* Nobody is cut off, and nothing spins. */
+static void
+while_all_are_being_answered_new_ones_wait(void **state)
+{
+	int fds[HTTP_CONNECTIONS_MAX], late;
+	int64_t before_us, after_us;
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH_OF(fds); i++) {
+		char byte;
+
+		connect_many(&fds[i], 1);
+		assert_true(socket_send(fds[i], SLICE("GET /large HTTP/1.0\r\n\r\n")));
+		assert_int_equal(recv(fds[i], &byte, 1, 0), 1);
+	}
+	connect_many(&late, 1);
+	assert_true(socket_send(late, SLICE("GET /json HTTP/1.0\r\n\r\n")));
+	loop_thread_call(&thread, read_cpu, &before_us);
+	(void)poll(NULL, 0, 200);
+	loop_thread_call(&thread, read_cpu, &after_us);
+	assert_in_range(after_us - before_us, 0, 100000);
+	assert_false(is_closed(late));
+	for (size_t i = 1; i < LENGTH_OF(fds); i++)
+		assert_true(socket_read_to_end(fds[i]));
+	assert_soon(is_closed(late));
+	assert_true(socket_read_to_end(fds[0]));
+	assert_true(socket_read_to_end(late));
+	close_all(fds, LENGTH_OF(fds));
+	(void)close(late);
+}
+
+static void
+client_may_shut_its_side_behind_the_request(void **state)
+{
+	const int fd = unix_connect(directory_path(&directory, "s").text);
+	char answer[1000];
+	size_t len = 0;
+	ssize_t n;
+
+	(void)state;
+	assert_true(socket_send(fd, SLICE("GET /json HTTP/1.1\r\nHost: x\r\n\r\n")));
+	assert_int_equal(shutdown(fd, SHUT_WR), 0);
+	while ((n = recv(fd, answer + len, sizeof answer - 1 - len, 0)) > 0)
+		len += (size_t)n;
+	answer[len] = '\0';
+	assert_int_equal(n, 0);
+	assert_non_null(strstr(answer, "\r\n\r\n{}"));
+	(void)close(fd);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int
@@ -299,6 +444,10 @@ main(void)
 		TEST(endless_head_and_large_body_are_refused),
 		TEST(nonsense_is_survived),
 		TEST(server_may_go_with_connections_open),
+		TEST(longest_idle_connection_goes_for_a_new_one),
+		TEST(connection_in_use_outlives_those_that_only_stand_there),
+		TEST(while_all_are_being_answered_new_ones_wait),
+		TEST(client_may_shut_its_side_behind_the_request),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

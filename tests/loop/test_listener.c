@@ -1,126 +1,8 @@
 /* listener.h: accepting, also while descriptors are short. */
-#include "../lib/directory.h"
-#include "../lib/run_loop.h"
-#include "../lib/sockets.h"
-#include "weir/listener.h"
-#include "weir/log.h"
+#include "one_listener.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <unistd.h>
-
-static struct loop *loop;
-static struct directory directory;
-
-/* In the place of the system's (the linker's --wrap), which has no descriptors for a while. */
-int __wrap_accept4(int fd, struct sockaddr *peer, socklen_t *len, int flags);
-int __real_accept4(int fd, struct sockaddr *peer, socklen_t *len, int flags);
-
-static bool none_left;
-static unsigned accepts;
-
-int
-__wrap_accept4(int fd, struct sockaddr *peer, socklen_t *len, int flags)
-{
-	accepts++;
-	if (!none_left)
-		return __real_accept4(fd, peer, len, flags);
-	errno = EMFILE;
-	return -1;
-}
-
-enum { KEPT = 64 };
-
-static struct {
-	struct listener *listener;
-	int fds[KEPT];
-	unsigned count;
-	unsigned pause_at; /* when so many have come */
-} taken;
-
-static void
-take(void *context, int fd)
-{
-	assert_ptr_equal(context, &taken);
-	assert_true(taken.count < KEPT);
-	taken.fds[taken.count++] = fd;
-	if (taken.count == taken.pause_at)
-		listener_pause(taken.listener);
-	loop_stop(loop);
-}
-
-static void
-open_listener(int fd, unsigned batch)
-{
-	memset(&taken, 0, sizeof taken);
-	taken.listener = listener_new(loop, fd, batch, take, &taken);
-	assert_non_null(taken.listener);
-}
-
-static void
-close_listener(void)
-{
-	listener_free(taken.listener);
-	for (unsigned i = 0; i < taken.count; i++)
-		(void)close(taken.fds[i]);
-}
-
-static unsigned log_lines;
-
-static void
-count_line(void *context, enum log_level level, const char *line, size_t len)
-{
-	(void)context, (void)level, (void)line, (void)len;
-	log_lines++;
-}
-
-static int
-set_up(void **state)
-{
-	struct err err;
-
-	(void)state;
-	loop = loop_new(&err);
-	directory_make(&directory);
-	log_lines = 0;
-	log_set_sink(count_line, NULL);
-	return loop == NULL ? -1 : 0;
-}
-
-static int
-tear_down(void **state)
-{
-	(void)state;
-	log_set_sink(NULL, NULL);
-	loop_free(loop);
-	directory_remove(&directory);
-	return 0;
-}
-
-static int
-listen_here(void)
-{
-	const int fd = unix_listen(directory_path(&directory, "s").text, KEPT);
-
-	assert_int_equal(fcntl(fd, F_SETFL, O_NONBLOCK), 0);
-	return fd;
-}
-
-static void
-connect_here(int *fds, unsigned count)
-{
-	for (unsigned i = 0; i < count; i++)
-		fds[i] = unix_connect(directory_path(&directory, "s").text);
-}
-
-static void
-close_all(const int *fds, unsigned count)
-{
-	for (unsigned i = 0; i < count; i++)
-		(void)close(fds[i]);
-}
 
 static void
 every_connection_is_handed_over_whatever_the_batch(void **state)
@@ -142,8 +24,18 @@ every_connection_is_handed_over_whatever_the_batch(void **state)
 	(void)close(listening);
 }
 
+static int
+tcp_number(int fd, int option)
+{
+	int number = -1;
+	socklen_t len = sizeof number;
+
+	assert_int_equal(getsockopt(fd, IPPROTO_TCP, option, &number, &len), 0);
+	return number;
+}
+
 static void
-connection_does_not_block_nor_outlive_an_exec_nor_delay(void **state)
+connection_does_not_block_nor_outlive_an_exec_nor_delay_nor_vanish(void **state)
 {
 	uint16_t port;
 	const int listening = tcp_listen(5, &port);
@@ -160,6 +52,13 @@ connection_does_not_block_nor_outlive_an_exec_nor_delay(void **state)
 	assert_true((fcntl(taken.fds[0], F_GETFD) & FD_CLOEXEC) != 0);
 	assert_int_equal(getsockopt(taken.fds[0], IPPROTO_TCP, TCP_NODELAY, &one, &len), 0);
 	assert_int_equal(one, 1);
+	one = 0;
+	assert_int_equal(getsockopt(taken.fds[0], SOL_SOCKET, SO_KEEPALIVE, &one, &len), 0);
+	assert_int_equal(one, 1);
+	assert_true(tcp_number(taken.fds[0], TCP_KEEPIDLE) +
+			tcp_number(taken.fds[0], TCP_KEEPINTVL) *
+				tcp_number(taken.fds[0], TCP_KEEPCNT) <=
+		120);
 	close_listener();
 	(void)close(theirs);
 	(void)close(listening);
@@ -268,14 +167,12 @@ socket_stays_the_callers(void **state)
 	(void)close(listening);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(every_connection_is_handed_over_whatever_the_batch),
-		TEST(connection_does_not_block_nor_outlive_an_exec_nor_delay),
+		TEST(connection_does_not_block_nor_outlive_an_exec_nor_delay_nor_vanish),
 		TEST(paused_listener_leaves_connections_to_the_backlog),
 		TEST(two_listeners_of_one_socket_take_each_connection_once),
 		TEST(without_descriptors_it_rests_and_then_goes_on),

@@ -8,6 +8,8 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -270,7 +272,7 @@ read_numbers(int fd, struct log_sink *sink, unsigned total)
 	while (file != NULL && seen + dropped < total && fgets(line, sizeof line, file) != NULL) {
 		long number = -1;
 
-		if (sscanf(line, "weir: %ldx", &number) != 1 || number <= last)
+		if (sscanf(line, "%*s weir[%*d] %ldx", &number) != 1 || number <= last)
 			break;
 		last = number;
 		seen++;
@@ -308,6 +310,79 @@ standard_error_that_nobody_reads_blocks_nobody(void **state)
 	restore_stderr(before);
 	(void)close(fds[1]);
 	assert_true(sound);
+}
+
+/* What standard error gets of one line. */
+static void
+read_one_line(char *out, size_t size, const char *sent)
+{
+	int fds[2];
+
+	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+	const int before = replace_stderr(fds[1]);
+	struct log_sink *sink = open_sink(LOG_SINK_STDERR, NULL);
+
+	log_sink_put(sink, LOG_LEVEL_WARN, sent, strlen(sent));
+	log_sink_close(sink);
+	restore_stderr(before);
+	const ssize_t n = read(fds[0], out, size - 1);
+
+	out[n < 0 ? 0 : n] = '\0';
+	(void)close(fds[0]);
+	(void)close(fds[1]);
+}
+
+/* Also for whoever was started by systemd, but has a pipe of its own: a web server's child, say. */
+static void
+standard_error_gets_time_and_process_unless_it_is_the_journal(void **state)
+{
+	char line[400];
+	int end = 0, pid = 0;
+
+	(void)state;
+	for (unsigned inherited = 0; inherited < 2; inherited++) {
+		if (inherited != 0)
+			(void)setenv("JOURNAL_STREAM", "9:1234", 1);
+		read_one_line(line, sizeof line, "warning: One.");
+		assert_int_equal(sscanf(line,
+					 "%*4d-%*2d-%*2dT%*2d:%*2d:%*2d%*5[+0-9] weir[%d] warning: "
+					 "One.\n%n",
+					 &pid, &end),
+			1);
+		assert_int_equal(pid, getpid());
+		assert_int_equal(line[end], '\0');
+		read_one_line(line, sizeof line, "{\"message\":\"One.\"}");
+		assert_string_equal(line, "{\"message\":\"One.\"}\n");
+	}
+	(void)unsetenv("JOURNAL_STREAM");
+}
+
+static void
+journal_gets_the_level_in_its_form(void **state)
+{
+	char line[400] = "", stream[60];
+	struct stat st;
+	int fds[2];
+
+	(void)state;
+	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+	const int before = replace_stderr(fds[1]);
+
+	assert_int_equal(fstat(STDERR_FILENO, &st), 0);
+	(void)snprintf(stream, sizeof stream, "%llu:%llu", (unsigned long long)st.st_dev,
+		(unsigned long long)st.st_ino);
+	(void)setenv("JOURNAL_STREAM", stream, 1);
+	struct log_sink *sink = open_sink(LOG_SINK_STDERR, NULL);
+
+	log_sink_put(sink, LOG_LEVEL_WARN, "warning: One.", 13);
+	log_sink_put(sink, LOG_LEVEL_ERROR, "{}", 2);
+	log_sink_close(sink);
+	restore_stderr(before);
+	(void)unsetenv("JOURNAL_STREAM");
+	assert_true(read(fds[0], line, sizeof line - 1) > 0);
+	(void)close(fds[0]);
+	(void)close(fds[1]);
+	assert_string_equal(line, "<4>warning: One.\n<3>{}\n");
 }
 
 /* In microseconds; -1 if it cannot be tried. */
@@ -390,6 +465,8 @@ main(void)
 		TEST(full_disk_costs_lines_which_are_counted),
 		TEST(lines_of_each_thread_are_whole_and_in_order),
 		TEST(standard_error_that_nobody_reads_blocks_nobody),
+		TEST(standard_error_gets_time_and_process_unless_it_is_the_journal),
+		TEST(journal_gets_the_level_in_its_form),
 		TEST(closing_does_not_wait_for_a_stuck_standard_error),
 		TEST(syslog_that_is_not_there_costs_lines_only),
 	};

@@ -1,9 +1,26 @@
 /* loop.h: what runs when, and that a call back may change what comes next. */
 #include "one_loop.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
+#include <unistd.h>
+
+/* In the place of the system's (the linker's --wrap). */
+ssize_t __wrap_write(int fd, const void *bytes, size_t len);
+ssize_t __real_write(int fd, const void *bytes, size_t len);
+
+static bool write_fails;
+
+ssize_t
+__wrap_write(int fd, const void *bytes, size_t len)
+{
+	if (!write_fails)
+		return __real_write(fd, bytes, len);
+	errno = EIO;
+	return -1;
+}
 
 /* ---- work put off ---- */
 
@@ -252,6 +269,30 @@ post_parcels(void *context)
 }
 
 static void
+count_call(void *context)
+{
+	(*(unsigned *)context)++;
+	loop_stop(loop);
+}
+
+/* What 0 was returned for is the loop's, and comes; what is not is the caller's, and never does. */
+static void
+what_is_posted_is_the_loops_even_if_it_could_not_be_woken(void **state)
+{
+	unsigned calls = 0, later = 0;
+
+	(void)state;
+	write_fails = true;
+	const int result = loop_post(loop, count_call, &calls);
+
+	write_fails = false;
+	assert_int_equal(loop_post(loop, count_call, &later), 0);
+	loop_run(loop);
+	assert_int_equal(later, 1);
+	assert_int_equal(calls, result == 0 ? 1 : 0);
+}
+
+static void
 what_threads_post_comes_once_and_in_each_ones_order(void **state)
 {
 	struct poster posters[POSTERS] = { 0 };
@@ -363,6 +404,7 @@ main(void)
 		TEST(any_order_of_defer_and_undefer_keeps_the_queue_whole),
 		TEST(clock_stands_still_in_a_turn_and_goes_on_in_the_next),
 		TEST(what_threads_post_comes_once_and_in_each_ones_order),
+		TEST(what_is_posted_is_the_loops_even_if_it_could_not_be_woken),
 		TEST(posted_call_may_post),
 		TEST(what_is_posted_to_a_loop_that_is_freed_is_dropped),
 		TEST(signal_is_told_on_the_loop),

@@ -8,9 +8,11 @@
 #include "weir/resolver.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static struct directory directory;
@@ -23,7 +25,7 @@ static int server_fd;
 static pthread_t server_thread;
 static _Atomic unsigned questions;
 
-enum { TYPE_A = 1, TYPE_AAAA = 28, HEADER = 12 };
+enum { TYPE_A = 1, TYPE_AAAA = 28, HEADER = 12, MANY = 12 };
 
 /* Turns the question in `packet` into its answer. Returns the length; 0: none is given. */
 static size_t
@@ -54,6 +56,15 @@ answer_question(uint8_t *packet, size_t len)
 		packet[7] = 1;
 		memcpy(packet + len, a, sizeof a);
 		return len + sizeof a;
+	}
+	if (type == TYPE_A && slice_is_nocase(name, SLICE("many"))) {
+		packet[7] = MANY;
+		for (uint8_t i = 0; i < MANY; i++) {
+			memcpy(packet + len, a, sizeof a);
+			len += sizeof a;
+			packet[len - 1] = (uint8_t)(i + 7);
+		}
+		return len;
 	}
 	if (type == TYPE_AAAA && slice_is_nocase(name, SLICE("six"))) {
 		packet[7] = 1;
@@ -111,23 +122,37 @@ stop_server(void)
 	(void)close(server_fd);
 }
 
+static struct directory_path conf;
+static uint16_t server_port;
+
+/* Port 0: no server. */
+static void
+write_conf(uint16_t port)
+{
+	char server[64] = "", text[200];
+
+	if (port != 0)
+		(void)snprintf(server, sizeof server, "nameserver 127.0.0.1:%u\n", port);
+	const int n = snprintf(text, sizeof text, "%soptions timeout:1 attempts:1\n", server);
+
+	directory_write(&directory, "resolv.conf", slice_make(text, (size_t)n));
+}
+
 static int
 set_up(void **state)
 {
 	struct sockaddr_in name;
 	struct err err;
-	char text[200];
 
 	(void)state;
 	directory_make(&directory);
 	questions = 0;
 	start_server(&name);
-	const int n = snprintf(text, sizeof text,
-		"nameserver 127.0.0.1:%u\noptions timeout:1 attempts:1\n", ntohs(name.sin_port));
-
-	directory_write(&directory, "resolv.conf", slice_make(text, (size_t)n));
+	server_port = ntohs(name.sin_port);
+	conf = directory_path(&directory, "resolv.conf");
+	write_conf(server_port);
 	loop = loop_new(&err);
-	resolver = resolver_new_with(loop, directory_path(&directory, "resolv.conf").text, &err);
+	resolver = resolver_new_with(loop, conf.text, &err);
 	return resolver == NULL ? -1 : 0;
 }
 
@@ -147,19 +172,26 @@ tear_down(void **state)
 /* ---- look-ups ---- */
 
 struct result {
-	unsigned calls;
+	unsigned calls, count;
+	uint8_t last[LOOKUP_ADDRESSES_MAX]; /* bytes of IPv4 addresses */
 	struct sockaddr_storage address;
 	char error[200];
 };
 
 static void
-on_result(void *context, const struct sockaddr *address, socklen_t len, const char *error)
+on_result(void *context, const struct resolved *addresses, unsigned count, const char *error)
 {
 	struct result *result = context;
 
+	assert_true((count > 0) == (error == NULL));
 	result->calls++;
+	result->count = count;
+	for (unsigned i = 0; i < count; i++)
+		result->last[i] =
+			((const uint8_t *)&((const struct sockaddr_in *)&addresses[i].address)
+					->sin_addr)[3];
 	if (error == NULL)
-		memcpy(&result->address, address, len);
+		result->address = addresses[0].address;
 	else
 		(void)snprintf(result->error, sizeof result->error, "%s", error);
 	loop_stop(loop);
@@ -221,6 +253,19 @@ server_is_asked_for_both_kinds_of_address(void **state)
 	run_loop_for_ms(loop, 20);
 	assert_int_equal(four.calls, 1);
 	assert_int_equal(six.calls, 1);
+}
+
+static void
+addresses_come_in_their_order_up_to_the_most(void **state)
+{
+	struct result many;
+
+	(void)state;
+	(void)start(&many, "many.test");
+	run_loop_until(loop, many.calls > 0);
+	assert_int_equal(many.count, LOOKUP_ADDRESSES_MAX);
+	for (unsigned i = 0; i < many.count; i++)
+		assert_int_equal(many.last[i], 7 + i);
 }
 
 static void
@@ -381,9 +426,9 @@ resolver_and_loop_may_go_together(void **state)
 static struct resolver *goes_in_its_answer;
 
 static void
-free_resolver(void *context, const struct sockaddr *address, socklen_t len, const char *error)
+free_resolver(void *context, const struct resolved *addresses, unsigned count, const char *error)
 {
-	(void)address, (void)len, (void)error;
+	(void)addresses, (void)count, (void)error;
 	resolver_free(goes_in_its_answer);
 	goes_in_its_answer = NULL;
 	loop_stop(context);
@@ -396,8 +441,7 @@ resolver_may_go_in_an_answer(void **state)
 	struct err err;
 
 	(void)state;
-	goes_in_its_answer =
-		resolver_new_with(loop, directory_path(&directory, "resolv.conf").text, &err);
+	goes_in_its_answer = resolver_new_with(loop, conf.text, &err);
 	assert_non_null(goes_in_its_answer);
 	for (unsigned i = 0; i < 3; i++)
 		assert_non_null(lookup_start(goes_in_its_answer, &address, free_resolver, loop));
@@ -412,11 +456,137 @@ without_a_file_the_hosts_file_still_works(void **state)
 
 	(void)state;
 	resolver_free(resolver);
-	resolver = resolver_new_with(loop, directory_path(&directory, "none").text, &err);
+	conf = directory_path(&directory, "none");
+	resolver = resolver_new_with(loop, conf.text, &err);
 	assert_non_null(resolver);
 	(void)start(&result, "localhost");
 	run_loop_until(loop, result.calls > 0);
 	assert_row(result.error[0] == '\0', "%s", result.error);
+}
+
+/* ---- files that change ---- */
+
+static void
+open_anew(uint16_t port)
+{
+	struct err err;
+
+	resolver_free(resolver);
+	write_conf(port);
+	resolver = resolver_new_with(loop, conf.text, &err);
+	assert_non_null(resolver);
+}
+
+static void
+assert_four_is_found(void)
+{
+	struct result four;
+
+	(void)start(&four, "four.test");
+	run_loop_until(loop, four.calls > 0);
+	assert_found(&four, "192.0.2.7");
+}
+
+/* As at boot, when the network comes up behind us. */
+static void
+server_that_is_named_later_is_asked(void **state)
+{
+	static const enum {
+		EMPTY,
+		MISSING,
+		EMPTY_AND_RENAMED
+	} ways[] = { EMPTY, MISSING, EMPTY_AND_RENAMED };
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH_OF(ways); i++) {
+		const struct directory_path aside = directory_path(&directory, "aside");
+
+		open_anew(0);
+		if (ways[i] == MISSING) {
+			assert_int_equal(unlink(conf.text), 0);
+			resolver_free(resolver);
+			struct err err;
+
+			resolver = resolver_new_with(loop, conf.text, &err);
+			assert_non_null(resolver);
+		}
+		if (ways[i] == EMPTY_AND_RENAMED)
+			assert_int_equal(rename(conf.text, aside.text), 0);
+		write_conf(server_port);
+		assert_four_is_found();
+	}
+}
+
+static void
+look_up_under_way_ends_as_it_began(void **state)
+{
+	struct result silent, before;
+
+	(void)state;
+	(void)start(&silent, "silent.test");
+	(void)start(&before, "six.test");
+	write_conf(server_port);
+	resolver_renew(resolver);
+	assert_four_is_found();
+	run_loop_until(loop, before.calls > 0 && silent.calls > 0);
+	assert_found(&before, "2001:db8::7");
+	assert_true(silent.error[0] != '\0');
+}
+
+/* One that asks a server that never answers, of whose file nothing shows that it has changed. */
+static int
+open_with_a_dead_server(void)
+{
+	struct sockaddr_in name = { .sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t len = sizeof name;
+	const int dead = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct stat before, after;
+
+	assert_int_equal(bind(dead, (struct sockaddr *)&name, sizeof name), 0);
+	assert_int_equal(getsockname(dead, (struct sockaddr *)&name, &len), 0);
+	open_anew(ntohs(name.sin_port));
+	assert_int_equal(stat(conf.text, &before), 0);
+	write_conf(server_port);
+	const struct timespec times[] = { before.st_atim, before.st_mtim };
+
+	assert_int_equal(utimensat(AT_FDCWD, conf.text, times, 0), 0);
+	assert_int_equal(stat(conf.text, &after), 0);
+	assert_int_equal(after.st_ino, before.st_ino);
+	assert_int_equal(after.st_size, before.st_size);
+	return dead;
+}
+
+static void
+file_is_read_anew_when_it_should_be_also_if_it_looks_the_same(void **state)
+{
+	static const enum {
+		FAILED,
+		CANCELLED,
+		ASKED_FOR
+	} ways[] = { FAILED, CANCELLED, ASKED_FOR };
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH_OF(ways); i++) {
+		const int dead = open_with_a_dead_server();
+		struct result result;
+
+		switch (ways[i]) {
+		case FAILED:
+			(void)start(&result, "four.test");
+			run_loop_until(loop, result.calls > 0);
+			assert_true(result.error[0] != '\0');
+			break;
+		case CANCELLED:
+			lookup_cancel(start(&result, "four.test"));
+			break;
+		case ASKED_FOR:
+			resolver_renew(resolver);
+			break;
+		}
+		assert_four_is_found();
+		(void)close(dead);
+	}
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -427,6 +597,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(name_of_the_hosts_file_needs_no_server),
 		TEST(server_is_asked_for_both_kinds_of_address),
+		TEST(addresses_come_in_their_order_up_to_the_most),
 		TEST(name_without_an_address_is_answered_with_a_sentence),
 		TEST(silent_server_holds_no_other_name_up),
 		TEST(cancelled_look_up_makes_no_call),
@@ -437,6 +608,9 @@ main(void)
 		TEST(resolver_and_loop_may_go_together),
 		TEST(resolver_may_go_in_an_answer),
 		TEST(without_a_file_the_hosts_file_still_works),
+		TEST(server_that_is_named_later_is_asked),
+		TEST(look_up_under_way_ends_as_it_began),
+		TEST(file_is_read_anew_when_it_should_be_also_if_it_looks_the_same),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -326,14 +326,14 @@ unlink_removes_what_we_made_and_nothing_else(void **state)
 	fd = socket_listen(&one, &owner, &file, &err);
 	assert_true(fd >= 0);
 	assert_int_equal(rename(one.host, directory_path(&directory, "kept").text), 0);
-	const int other = unix_listen(one.host, 1);
+	const int theirs = unix_listen(one.host, 1);
 
 	socket_unlink(&one, &file);
 	assert_int_equal(access(one.host, F_OK), 0);
 	/* What was never made. */
 	socket_unlink(&one, &(const struct socket_file){ 0 });
 	assert_int_equal(access(one.host, F_OK), 0);
-	(void)close(other);
+	(void)close(theirs);
 	(void)close(fd);
 }
 

@@ -5,7 +5,12 @@
 #include "../../src/memory/cells.h"
 #include "../unit.h"
 
-enum { STRIPE_CHAINS = 64, STRIPE_CELLS = 125 };
+/* A test may want a larger one. */
+#ifndef STRIPE_CELLS
+#define STRIPE_CELLS 125
+#endif
+
+enum { STRIPE_CHAINS = 64 };
 
 struct test_stripe {
 	_Alignas(64) uint32_t chains[STRIPE_CHAINS];

@@ -13,10 +13,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* One write: the bucket of this key gets so many fields, all with this time. */
+/* One write: this key gets a state of so many words, which tell the write by its number. */
 struct put {
-	unsigned key, fields;
-	int64_t tat_us;
+	unsigned key, words;
+	int64_t number;
 };
 
 struct shared {
@@ -28,47 +28,50 @@ enum { KEYS_MAX = STRIPE_CELLS, WORTHLESS_AT_US = 1000, NOW_US = 10 };
 
 static struct shared *shared;
 
+enum { WORDS_MAX = 100 };
+
 static void
 put(const struct stripe_view *view, const struct put *put, int64_t worthless_at_us)
 {
-	struct bucket_field fields[BUCKET_FIELDS_MAX];
 	const struct hash_wide key = key_of(put->key);
+	int64_t words[WORDS_MAX];
 	unsigned evicted = 0;
 
-	memset(fields, 0, sizeof fields);
-	for (unsigned i = 0; i < put->fields; i++)
-		fields[i] = (struct bucket_field){ i + 1, 10 + i, 100 + i, put->tat_us };
-	stripe_write(view, &key, (const uint8_t *)fields, put->fields * sizeof fields[0],
+	for (unsigned i = 0; i < put->words; i++)
+		words[i] = put->number * WORDS_MAX + i;
+	stripe_write(view, &key, (const uint8_t *)words, put->words * sizeof words[0],
 		worthless_at_us, NOW_US, &evicted);
 }
 
-/* What a key may have: nothing, or the state of one of two puts, each field of either. */
+static bool
+is_whole(const struct put *put, const int64_t *words, size_t count)
+{
+	if (put == NULL || count != put->words)
+		return false;
+	for (unsigned i = 0; i < count; i++) {
+		if (words[i] != put->number * WORDS_MAX + i)
+			return false;
+	}
+	return true;
+}
+
+/* What a key may have: nothing, or the state of one of two puts, and not a mixture. */
 static void
 check_entry(const struct stripe_view *view, unsigned key, const struct put *before,
 	const struct put *after)
 {
+	static int64_t words[BUCKET_PACKED_MAX];
 	const struct hash_wide hash = key_of(key);
 	const struct cell *head = stripe_find(view, &hash);
-	struct bucket_field fields[BUCKET_FIELDS_MAX];
 
 	if (head == NULL) {
 		assert_row(before == NULL, "key %u is lost", key);
 		return;
 	}
-	const size_t count = stripe_read(view, head, (uint8_t *)fields) / sizeof fields[0];
+	const size_t count = stripe_read(view, head, (uint8_t *)words) / sizeof words[0];
 
-	assert_row((before != NULL && count == before->fields) ||
-			(after != NULL && count == after->fields),
-		"key %u has %zu fields", key, count);
-	for (unsigned i = 0; i < count; i++) {
-		const struct bucket_field *field = &fields[i];
-
-		assert_int_equal(field->tag, i + 1);
-		assert_int_equal(field->interval_us, 10 + i);
-		assert_int_equal(field->capacity_us, 100 + i);
-		assert_true((before != NULL && field->tat_us == before->tat_us) ||
-			(after != NULL && field->tat_us == after->tat_us));
-	}
+	assert_row(is_whole(before, words, count) || is_whole(after, words, count),
+		"key %u has %zu words that nobody put there", key, count);
 }
 
 /* Entries that were there before, and are worth something: from this key on, but every third. */
@@ -131,7 +134,7 @@ check_a_death_here(const struct put *puts, unsigned count)
 	check_puts(&view, puts, count, atomic_load(&shared->done));
 	check_others(&view);
 	/* And it works. */
-	put(&view, &(const struct put){ KEYS_MAX + 1, BUCKET_FIELDS_MAX, 1 }, WORTHLESS_AT_US);
+	put(&view, &(const struct put){ KEYS_MAX + 1, 64, 1 }, WORTHLESS_AT_US);
 	(void)check_stripe(&view);
 }
 
@@ -171,10 +174,10 @@ static void
 an_entry_is_old_or_new_wherever_its_writer_dies(void **state)
 {
 	/* New, written over, longer by one cell, by many, as long as can be, and shorter again. */
-	static const struct put puts[] = { { 1, 1, 11 }, { 2, 1, 12 }, { 1, 1, 13 }, { 1, 2, 14 },
-		{ 1, 3, 15 }, { 2, 2, 16 }, { 1, 4, 17 }, { 3, 16, 18 }, { 1, 16, 19 },
-		{ 1, 16, 20 }, { 2, 5, 21 }, { 1, 9, 22 }, { 3, 3, 23 }, { 1, 1, 24 }, { 2, 1, 25 },
-		{ 4, 7, 26 }, { 4, 7, 27 }, { 3, 1, 28 } };
+	static const struct put puts[] = { { 1, 4, 11 }, { 2, 4, 12 }, { 1, 4, 13 }, { 1, 8, 14 },
+		{ 1, 12, 15 }, { 2, 8, 16 }, { 1, 16, 17 }, { 3, 64, 18 }, { 1, 64, 19 },
+		{ 1, 64, 20 }, { 2, 20, 21 }, { 1, 100, 22 }, { 3, 12, 23 }, { 1, 4, 24 },
+		{ 2, 0, 25 }, { 4, 28, 26 }, { 4, 28, 27 }, { 3, 4, 28 } };
 
 	(void)state;
 	assert_in_range(step_through(puts, LENGTH_OF(puts)), 100, 100000);
@@ -190,12 +193,12 @@ nothing_of_worth_is_lost_when_a_writer_dies_in_a_full_stripe(void **state)
 	(void)state;
 	/* Of one cell or of two. */
 	for (others = 0; view.stripe->free != CELL_NONE; others++) {
-		const struct put one = { OTHERS + others, 1 + others % 2 * 2, 7 };
+		const struct put one = { OTHERS + others, 4 + others % 2 * 8, 7 };
 
 		put(&view, &one, others % 3 == 0 ? NOW_US : 100 * WORTHLESS_AT_US);
 	}
 	for (unsigned key = 0; key < 12; key++)
-		puts[count++] = (struct put){ key, 1 + key % 4, 30 + key };
+		puts[count++] = (struct put){ key, 4 + key % 4 * 4, 30 + key };
 	assert_in_range(step_through(puts, count), 50, 100000);
 	check_others(&view);
 	others = 0;

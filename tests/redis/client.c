@@ -1,11 +1,13 @@
 /* Checks for the store over Redis. */
 #include "client.h"
 
+#include "../../src/loop/loop_private.h"
 #include "weir/hash.h"
 #include "weir/memory.h"
 
 void
-client_open_shared(struct client *client, const struct redis_settings *settings, void *area)
+client_open_with(struct client *client, const struct redis_settings *settings, void *area,
+	const char *resolv_conf)
 {
 	const struct redis_settings copy = *settings; /* it may be the client's own */
 	struct err err;
@@ -14,18 +16,26 @@ client_open_shared(struct client *client, const struct redis_settings *settings,
 	client->settings = copy;
 	if (client->settings.prefix == NULL)
 		client->settings.prefix = "weir:";
+	redis_counters_find(&client->counters);
+	client->settings.counters = &client->counters;
 	if (client->settings.deadline_us == 0)
 		client->settings.deadline_us = PATIENT_US;
 	assert_int_equal(hash_start(&err), 0);
 	client->loop = loop_new(&err);
 	assert_non_null(client->loop);
-	client->resolver = resolver_new(client->loop, &err);
+	client->resolver = resolver_new_with(client->loop, resolv_conf, &err);
 	assert_non_null(client->resolver);
 	client->breaker = breaker_attach(area, area == NULL ? 0 : MEMORY_AREA_SIZE, SLICE("test"));
 	assert_non_null(client->breaker);
 	client->redis =
 		redis_new(client->loop, client->resolver, &client->settings, client->breaker, &err);
 	assert_non_null(client->redis);
+}
+
+void
+client_open_shared(struct client *client, const struct redis_settings *settings, void *area)
+{
+	client_open_with(client, settings, area, "/etc/resolv.conf");
 }
 
 void

@@ -12,6 +12,7 @@ struct client {
 	struct resolver *resolver;
 	struct breaker *breaker;
 	struct redis_settings settings;
+	struct redis_counters counters;
 	struct redis *redis;
 	unsigned answers; /* to all that was asked */
 };
@@ -32,6 +33,10 @@ void client_close(struct client *client);
 
 /* The same with a breaker that others share: MEMORY_AREA_SIZE bytes of memory. */
 void client_open_shared(struct client *client, const struct redis_settings *settings, void *area);
+
+/* And with names from elsewhere. */
+void client_open_with(struct client *client, const struct redis_settings *settings, void *area,
+	const char *resolv_conf);
 
 /* Long enough for a busy machine; for tests in which nothing is to fail. */
 #define PATIENT_US (20 * US_PER_S)

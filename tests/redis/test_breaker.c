@@ -313,6 +313,55 @@ a_process_that_dies_while_it_probes_is_forgotten(void **state)
 	breaker_free(breaker);
 }
 
+/* ---- the log ---- */
+
+static void
+an_outage_is_told_when_it_begins_worsens_and_lasts(void **state)
+{
+	struct breaker *breaker = attach("unix:/redis"), *other = attach("unix:/redis");
+	int64_t now = NOW_US;
+
+	(void)state;
+	assert_true(breaker_open(breaker, now));
+	assert_int_equal(breaker_open_for(breaker, now + 5), 5);
+	assert_true(breaker_tell(breaker, now, false));
+	assert_false(breaker_tell(breaker, now, false));
+	/* By one of the host's processes. */
+	assert_false(breaker_tell(other, now + 1, false));
+	assert_true(breaker_tell(other, now + 2, true));
+	assert_false(breaker_tell(breaker, now + 3, true));
+	/* What is told to last is not told to pass, and back again. */
+	assert_false(breaker_tell(breaker, now + 4, false));
+	assert_false(breaker_tell(breaker, now + 5, true));
+	now += 2;
+	for (unsigned i = 0; i < 5; i++) {
+		assert_false(breaker_tell(breaker, now + BREAKER_REMIND_US - 1, i % 2 == 0));
+		now += BREAKER_REMIND_US;
+		assert_true(breaker_tell(breaker, now, i % 2 == 0));
+		assert_false(breaker_tell(other, now, i % 2 == 0));
+	}
+	/* The next one begins anew. */
+	assert_true(breaker_close(breaker));
+	assert_int_equal(breaker_open_for(breaker, now), 0);
+	assert_true(breaker_open(breaker, now));
+	assert_true(breaker_tell(breaker, now, false));
+	breaker_free(breaker);
+	breaker_free(other);
+}
+
+/* The monotonic clock begins anew with the host. */
+static void
+an_outage_from_before_the_host_was_started_is_told(void **state)
+{
+	struct breaker *breaker = attach("unix:/redis");
+
+	(void)state;
+	assert_true(breaker_open(breaker, NOW_US));
+	assert_true(breaker_tell(breaker, NOW_US, false));
+	assert_true(breaker_tell(breaker, 1, false));
+	breaker_free(breaker);
+}
+
 #define breaker_test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int
@@ -320,6 +369,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		breaker_test(a_new_breaker_is_closed),
+		breaker_test(an_outage_is_told_when_it_begins_worsens_and_lasts),
+		breaker_test(an_outage_from_before_the_host_was_started_is_told),
 		breaker_test(it_opens_once_and_closes_once),
 		breaker_test(misses_in_a_row_open_it),
 		breaker_test(one_may_probe_when_the_back_off_is_over),

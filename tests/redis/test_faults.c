@@ -331,7 +331,7 @@ static const char *const nonsense[] = { "HTTP/1.1 400 Bad Request\r\nConnection:
 	"*0\r\n", "*2\r\n:1\r\n:5\r\n", "*3\r\n:1\r\n:5\r\n:70000000\r\n",
 	"*3\r\n:0\r\n:5\r\n:0\r\n", "*-2\r\n",
 	"*3\r\n*3\r\n*3\r\n*3\r\n*3\r\n*3\r\n*3\r\n*3\r\n*3\r\n*3\r\n", "$-7\r\n", ":x\r\n",
-	"*1000000000\r\n", "*2147483647\r\n", "*19\r\n:1\r\n", "*2\r\n*1000000000\r\n" };
+	"*1000000000\r\n", "*2147483647\r\n", "*52\r\n:1\r\n", "*2\r\n*1000000000\r\n" };
 
 static void
 nonsense_ends_the_connection_and_admits_nobody(void **state)
@@ -392,9 +392,9 @@ an_answer_to_nothing_ends_the_connection(void **state)
 static bool
 send_arrays(struct fake_peer *peer, unsigned depth)
 {
-	if (!fake_send(peer, SLICE("*18\r\n")))
+	if (!fake_send(peer, SLICE("*51\r\n")))
 		return false;
-	for (unsigned i = 0; i < 18; i++) {
+	for (unsigned i = 0; i < 51; i++) {
 		if (!(depth == 0 ? fake_send(peer, SLICE(":1\r\n")) : send_arrays(peer, depth - 1)))
 			return false;
 	}

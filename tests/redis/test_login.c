@@ -77,12 +77,40 @@ a_user_of_the_least_rights_is_enough(void **state)
 	(void)state;
 	redis_ok(direct,
 		"ACL SETUSER least on >secret ~weir:* -@all +evalsha +eval +script|load +get "
-		"+set +time +ping");
+		"+set +del +time +ping");
 	assert_int_equal(verdict_as("least", "secret", 0), VERDICT_ADMITTED);
 	/* SELECT is among what it may not. */
 	assert_int_equal(verdict_as("least", "secret", 1), VERDICT_UNAVAILABLE);
 	redis_ok(direct, "ACL SETUSER least +select");
 	assert_int_equal(verdict_as("least", "secret", 1), VERDICT_ADMITTED);
+}
+
+static void
+the_same_rights_are_enough_for_leases(void **state)
+{
+	struct made_limit places;
+	struct client other;
+	struct asked asked;
+
+	(void)state;
+	redis_ok(direct,
+		"ACL SETUSER least on >secret ~weir:* -@all +evalsha +eval +script|load +get "
+		"+set +del +time +ping");
+	make_limit(&places, "l", "concurrent 1");
+	client_open(&other,
+		&(const struct redis_settings){
+			.server = server.address, .username = "least", .password = "secret" });
+	asked_init(&asked, &other, &places, "place");
+	asked.check.lease = 7;
+	asked_send(&asked);
+	asked_wait(&asked);
+	assert_int_equal(asked.decision.verdict, VERDICT_ADMITTED);
+	assert_int_equal(redis_number(direct, "EXISTS weir:place"), 1);
+	store_release(redis_store(other.redis), &asked.check.items[0], 7);
+	client_wait_until_ready(&other);
+	assert_int_equal(redis_number(direct, "EXISTS weir:place"), 0);
+	assert_false(breaker_is_open(other.breaker));
+	client_close(&other);
 }
 
 static void
@@ -163,6 +191,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(another_database_is_another_store, setup),
 		cmocka_unit_test_setup(a_user_of_the_least_rights_is_enough, setup),
+		cmocka_unit_test_setup(the_same_rights_are_enough_for_leases, setup),
 		cmocka_unit_test_setup(
 			whoever_may_not_log_in_or_run_the_script_is_unavailable, setup),
 		cmocka_unit_test_setup(a_password_for_all_is_given, setup),

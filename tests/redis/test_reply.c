@@ -1,7 +1,5 @@
 /* src/redis/reply.c: what is believed of a reply, and what is not. */
-#include "../../src/redis/redis_private.h"
-#include "../lib/limits.h"
-#include "../unit.h"
+#include "reading.h"
 
 #include <stdio.h>
 
@@ -19,55 +17,6 @@ setup(void **state)
 		.count = 2,
 		.cost = 1 };
 	return 0;
-}
-
-/* From the bytes that come over the wire. NULL: they are no whole reply. */
-static redisReply *
-reply_of(struct slice bytes)
-{
-	redisReader *reader = redisReaderCreate();
-	void *reply = NULL;
-
-	assert_non_null(reader);
-	if (redisReaderFeed(reader, bytes.ptr, bytes.len) != REDIS_OK ||
-		redisReaderGetReply(reader, &reply) != REDIS_OK)
-		reply = NULL;
-	redisReaderFree(reader);
-	return reply;
-}
-
-struct read {
-	enum reply_kind kind;
-	struct decision decision;
-	int64_t now_us;
-	struct err err;
-};
-
-static struct read
-read_for(const struct check *asked, struct slice bytes)
-{
-	struct read read = { .now_us = -1 };
-	redisReply *reply = reply_of(bytes);
-
-	assert_row(reply != NULL, "no reply: %.*s", (int)bytes.len, bytes.ptr);
-	read.kind = reply_read(reply, asked, &read.decision, &read.now_us, &read.err);
-	freeReplyObject(reply);
-	return read;
-}
-
-/* An array of integers, as the script returns it. */
-#define ARRAY_MAX 40
-
-static struct slice
-array_of(char out[ARRAY_MAX * 24], const int64_t *numbers, size_t count)
-{
-	size_t len = (size_t)snprintf(out, ARRAY_MAX * 24, "*%zu\r\n", count);
-
-	assert_in_range(count, 0, ARRAY_MAX - 1);
-	for (size_t i = 0; i < count; i++)
-		len += (size_t)snprintf(
-			out + len, ARRAY_MAX * 24 - len, ":%lld\r\n", (long long)numbers[i]);
-	return slice_make(out, len);
 }
 
 static struct read
@@ -341,36 +290,6 @@ a_status_is_ok_or_it_is_not(void **state)
 
 /* ---- any bytes ---- */
 
-/* Nothing that is made of a mutant may lead a request, or the reader of its outcome, astray. */
-static void
-read_mutant(void *context, struct slice bytes)
-{
-	unsigned *decisions = context;
-	struct read read = { .now_us = -1 };
-	redisReply *reply = reply_of(bytes);
-
-	if (reply == NULL)
-		return;
-	read.kind = reply_read(reply, &check, &read.decision, &read.now_us, &read.err);
-	(void)reply_status(reply, &read.err);
-	freeReplyObject(reply);
-	if (read.kind != REPLY_DECISION)
-		return;
-	(*decisions)++;
-	assert_true(read.now_us >= 0);
-	assert_int_equal(read.decision.count, 3);
-	assert_true((read.decision.verdict == VERDICT_REJECTED) ==
-		(decision_violated(&read.decision) != NULL));
-	assert_true(decision_retry_after_s(&read.decision) >= 0);
-	for (unsigned i = 0; i < read.decision.count; i++) {
-		const struct outcome *outcome = &read.decision.outcomes[i];
-
-		assert_true(outcome->remaining <= outcome->policy->burst);
-		assert_true(outcome->more_us >= 0 && outcome->reset_us >= 0);
-		assert_true(outcome->violated ? outcome->retry_us > 0 : outcome->retry_us == 0);
-	}
-}
-
 static void
 no_mutation_of_a_reply_leads_astray(void **state)
 {
@@ -385,7 +304,7 @@ no_mutation_of_a_reply_leads_astray(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < LENGTH_OF(replies); i++)
-		each_mutation(slice_of(replies[i]), read_mutant, &decisions);
+		decisions += read_mutations(&check, replies[i]);
 	assert_in_range(decisions, 100, 100000);
 }
 

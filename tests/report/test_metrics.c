@@ -1,10 +1,14 @@
 /* The metrics page: what is on it, and that it is always well formed. */
 #include "page.h"
 #include "weir/counter.h"
+#include "weir/backend.h"
 #include "weir/report.h"
+#include "weir/snapshot.h"
 
 #include <math.h>
 #include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 /* ---- the page ---- */
 
@@ -193,6 +197,74 @@ counters_never_go_away_nor_back(void **state)
 	free(after);
 }
 
+/* ---- the manual ---- */
+
+static char *
+manual(void)
+{
+	const char *top = getenv("TOP_SRCDIR");
+	char path[512], *text = calloc(1, 200000);
+
+	(void)snprintf(path, sizeof path, "%s/contrib/man/weir.8", top == NULL ? "." : top);
+	FILE *file = fopen(path, "r");
+
+	assert_row(file != NULL, "%s cannot be read; set TOP_SRCDIR", path);
+	assert_non_null(text);
+	assert_true(fread(text, 1, 199999, file) > 1000);
+	(void)fclose(file);
+	return text;
+}
+
+static void
+assert_explained(const char *text, const char *help, const char *word)
+{
+	char entry[64];
+
+	(void)snprintf(entry, sizeof entry, "\n.B %s\n", word);
+	assert_row(strstr(text, entry) != NULL, "weir(8) does not explain %s", word);
+	assert_row(strstr(help, word) != NULL, "HELP does not name %s: %s", word, help);
+}
+
+static const char *
+help_of(const char *name)
+{
+	struct buf out;
+	static char help[2000];
+	char start[100];
+
+	buf_init(&out, 1024 * 1024);
+	assert_int_equal(report_metrics(report, &out), 0);
+	assert_int_equal(buf_append(&out, "", 1), 0);
+	(void)snprintf(start, sizeof start, "# HELP %s ", name);
+	const char *at = strstr(out.data, start);
+
+	assert_row(at != NULL, "%s", name);
+	(void)snprintf(help, sizeof help, "%.*s", (int)strcspn(at, "\n"), at);
+	buf_release(&out);
+	return help;
+}
+
+/* Whoever sees a label's value must be able to look it up. */
+static void
+every_outcome_and_reason_is_explained(void **state)
+{
+	const struct slice two[] = { SLICE("a"), SLICE("b") };
+	char *text = manual();
+
+	(void)state;
+	counter_add(counter_find(COUNT_REQUESTS, two), 1);
+	counter_add(counter_find(COUNT_STORE_FAILURES, two), 1);
+	counter_add(counter_find(COUNT_BACKEND_FAILURES, two), 1);
+	for (unsigned i = 0; i < GATE_OUTCOMES; i++)
+		assert_explained(text, help_of("weir_requests_total"), gate_outcome_names[i]);
+	for (unsigned i = 0; i < UNAVAILABLE_REASONS; i++)
+		assert_explained(text, help_of("weir_store_failures_total"), unavailable_names[i]);
+	for (unsigned i = EXCHANGE_COMPLETE + 1; i < EXCHANGE_RESULTS; i++)
+		assert_explained(
+			text, help_of("weir_backend_failures_total"), exchange_result_names[i]);
+	free(text);
+}
+
 /* ---- gauges ---- */
 
 static int64_t
@@ -253,6 +325,7 @@ main(void)
 		TEST(histogram_is_cumulative_and_ends_in_its_count),
 		TEST(any_label_keeps_the_page_whole),
 		TEST(counters_never_go_away_nor_back),
+		TEST(every_outcome_and_reason_is_explained),
 		TEST(gauge_is_read_when_the_page_is_made),
 		TEST(too_many_gauges_are_refused),
 		TEST(page_that_does_not_fit_is_told),

@@ -68,7 +68,9 @@ static void
 reject(struct report *report, const char *path, bool is_enforced)
 {
 	static const struct limit limit = { .name = "login" };
-	static const struct policy policy = { .name = "1m" };
+	static const struct policy policy = {
+		.name = "1m", .count = 5, .window_us = 60 * US_PER_S, .burst = 5
+	};
 	static const struct outcome outcome = { .limit = &limit, .policy = &policy };
 
 	report_rejected(report,
@@ -83,7 +85,8 @@ reject(struct report *report, const char *path, bool is_enforced)
 }
 
 static const char fields[] =
-	"client=192.0.2.1 route=form limit=login policy=1m retry_after=12 method=POST ";
+	"client=192.0.2.1 route=form limit=login policy=1m admits=5/1m retry_after=12 "
+	"method=POST ";
 
 static void
 line_says_who_what_and_for_how_long(void **state)
@@ -101,6 +104,151 @@ line_says_who_what_and_for_how_long(void **state)
 	}
 	report_free(report);
 	report_free(NULL);
+}
+
+/* A name alone would send everybody to the file. */
+static void
+line_says_what_the_policy_admits(void **state)
+{
+	static const struct {
+		struct policy policy;
+		unsigned shards;
+		const char *text;
+	} rows[] = {
+		{ { .count = 10, .window_us = US_PER_S, .burst = 60 }, 1,
+			" admits=\"10/1s burst 60\" " },
+		{ { .count = 10, .window_us = US_PER_S, .burst = 10 }, 1, " admits=10/1s " },
+		{ { .count = 1, .window_us = 90 * US_PER_S, .burst = 1 }, 1, " admits=1/90s " },
+		{ { .count = 7, .window_us = 2 * US_PER_DAY, .burst = 7 }, 1, " admits=7/2d " },
+		{ { .count = 7, .window_us = 3600 * US_PER_S, .burst = 7 }, 1, " admits=7/1h " },
+		{ { .count = 7, .window_us = 1500 * US_PER_MS, .burst = 7 }, 1,
+			" admits=7/1500ms " },
+		{ { .count = 1000, .window_us = US_PER_S, .burst = 250 }, 4,
+			" admits=\"1000/1s shards 4\" " },
+		{ { .algorithm = POLICY_SLIDING_WINDOW,
+			  .count = 9,
+			  .window_us = 60 * US_PER_S,
+			  .burst = 9 },
+			1, " admits=\"9/1m sliding-window\" " },
+		{ { .algorithm = POLICY_SLIDING_LOG,
+			  .count = 9,
+			  .window_us = 60 * US_PER_S,
+			  .burst = 9 },
+			1, " admits=\"9/1m sliding-log\" " },
+		{ { .algorithm = POLICY_CALENDAR,
+			  .count = 100,
+			  .window_us = 31 * US_PER_DAY,
+			  .burst = 100,
+			  .period = CALENDAR_MONTH },
+			1, " admits=\"100/month calendar\" " },
+		{ { .algorithm = POLICY_CONCURRENT, .count = 4, .burst = 4 }, 1,
+			" admits=\"concurrent 4\" " },
+	};
+	struct report *report = open_report(NULL, LOG_FORMAT_TEXT);
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH_OF(rows); i++) {
+		const struct limit limit = { .name = "l", .shards = rows[i].shards };
+		const struct outcome outcome = { .limit = &limit, .policy = &rows[i].policy };
+
+		logged.last[0] = '\0';
+		/* The log takes ten lines a second. */
+		assert_soon((report_rejected(report,
+				     &(const struct report_rejection){ .client = SLICE("c"),
+					     .outcome = &outcome,
+					     .retry_after_s = 1,
+					     .is_enforced = true }),
+			logged.last[0] != '\0'));
+		assert_row(strstr(logged.last, rows[i].text) != NULL, "%s", logged.last);
+	}
+	report_free(report);
+}
+
+static void
+refuse(struct report *report, const char *limit, bool is_enforced)
+{
+	report_refused(report,
+		&(const struct report_refusal){ .client = SLICE("192.0.2.1"),
+			.route = SLICE("form"),
+			.limit = slice_of(limit),
+			.reason = "store_down = reject",
+			.status = 503,
+			.method = SLICE("POST"),
+			.path = SLICE("/x"),
+			.is_enforced = is_enforced });
+}
+
+/* They are nobody's fault that could be banned for it, so the file of rejections has none. */
+static void
+refusals_are_in_the_log_and_never_in_the_file(void **state)
+{
+	struct report *report = open_report("reject.log", LOG_FORMAT_TEXT);
+
+	(void)state;
+	refuse(report, "", true);
+	assert_string_equal(logged.last,
+		"info: Refused. client=192.0.2.1 route=form reason=\"store_down = reject\" "
+		"status=503 method=POST path=/x");
+	refuse(report, "api", false);
+	assert_string_equal(logged.last,
+		"info: Would be refused. client=192.0.2.1 route=form limit=api "
+		"reason=\"store_down = reject\" status=503 method=POST path=/x");
+	report_free(report);
+	char *text = directory_read(&directory, "reject.log");
+
+	assert_string_equal(text, "");
+	free(text);
+}
+
+/* A flood of rejections must not hide them, nor the other way round. */
+static void
+refusals_are_throttled_by_themselves(void **state)
+{
+	struct report *report = open_report(NULL, LOG_FORMAT_TEXT);
+	unsigned total = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < 100; i++)
+		reject(report, "/x", true);
+	assert_in_range(logged.lines, 10, 20);
+	const unsigned before = logged.lines;
+	const int64_t start_us = clock_monotonic_us();
+
+	while (logged.kept_back == 0) {
+		refuse(report, "", true);
+		total++;
+		assert_true(clock_monotonic_us() < start_us + SOON_S * INT64_C(1000000));
+	}
+	const unsigned seconds = (unsigned)((clock_monotonic_us() - start_us) / 1000000) + 1;
+
+	assert_in_range(logged.lines - before, 11, 10 * seconds + 10);
+	assert_int_equal(logged.kept_back + logged.lines - before, total);
+	report_free(report);
+}
+
+static void
+line_of_a_block_names_the_override(void **state)
+{
+	struct report *report = open_report(NULL, LOG_FORMAT_TEXT);
+	char expected[300];
+
+	(void)state;
+	for (unsigned enforced = 0; enforced < 2; enforced++) {
+		(void)snprintf(expected, sizeof expected,
+			"info: %s client=192.0.2.1 route=form limit=login override=bad "
+			"reason=blocked method=POST path=/x",
+			enforced != 0 ? "Blocked." : "Would be blocked.");
+		report_blocked(report,
+			&(const struct report_block){ .client = SLICE("192.0.2.1"),
+				.route = SLICE("form"),
+				.limit = SLICE("login"),
+				.override = SLICE("bad"),
+				.method = SLICE("POST"),
+				.path = SLICE("/x"),
+				.is_enforced = enforced != 0 });
+		assert_string_equal(logged.last, expected);
+	}
+	report_free(report);
 }
 
 static void
@@ -183,6 +331,24 @@ file_may_be_json(void **state)
 	assert_int_equal(count_lines(text, "}\n"), 1);
 	assert_int_equal(count_lines(text, "\"client\":\"192.0.2.1\""), 1);
 	assert_int_equal(count_lines(text, "\"retry_after\":12"), 1);
+	free(text);
+}
+
+/* log_format is taken over by a reload, so it is here too. */
+static void
+form_of_the_file_can_be_changed(void **state)
+{
+	struct report *report = open_report("reject.log", LOG_FORMAT_TEXT);
+
+	(void)state;
+	reject(report, "/x", true);
+	report_set_format(report, LOG_FORMAT_JSON);
+	reject(report, "/x", true);
+	report_free(report);
+	char *text = directory_read(&directory, "reject.log");
+
+	assert_int_equal(count_lines(text, "info: Rejected. client="), 1);
+	assert_int_equal(count_lines(text, "\n{\"time\":"), 1);
 	free(text);
 }
 
@@ -274,10 +440,15 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(line_says_who_what_and_for_how_long),
+		TEST(line_of_a_block_names_the_override),
+		TEST(line_says_what_the_policy_admits),
+		TEST(refusals_are_in_the_log_and_never_in_the_file),
+		TEST(refusals_are_throttled_by_themselves),
 		TEST(log_gets_a_few_and_is_told_of_the_others),
 		TEST(nothing_is_logged_above_the_level),
 		TEST(file_of_its_own_gets_every_line_whatever_the_level),
 		TEST(file_may_be_json),
+		TEST(form_of_the_file_can_be_changed),
 		TEST(no_path_can_forge_a_line),
 		TEST(lines_that_the_file_does_not_take_are_counted),
 		TEST(file_that_cannot_be_opened_is_refused),

@@ -43,7 +43,7 @@ static inline int
 view_of(struct view *view, const char *const *env, struct arena *arena)
 {
 	struct err err = { "" };
-	const int result = view_init(view, (char *const *)(uintptr_t)env, arena, &err);
+	const int result = view_init(view, NULL, (char *const *)(uintptr_t)env, arena, &err);
 
 	assert_true((result == 0) == (err.text[0] == '\0'));
 	return result;

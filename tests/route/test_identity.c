@@ -43,7 +43,10 @@ key_with(const struct config_limit *limit, const uint8_t *hash_key, const char *
 
 	*key = (struct slice){ NULL, 0 };
 	assert_int_equal(view_of(&view, env, &arena), 0);
-	return identity_key(limit, &view, hash_key, &arena, key);
+	struct asker asker;
+
+	asker_init(&asker, &view, NULL, NULL, hash_key);
+	return identity_key(&asker, limit, &arena, key);
 }
 
 #define key_of(limit, key, ...)                                                                    \
@@ -392,7 +395,10 @@ without_memory_there_is_no_key(void **state)
 	arena_init(&small, 8);
 	assert_int_equal(
 		view_of(&view, (const char *const[]){ "REMOTE_ADDR=192.0.2.1", NULL }, &arena), 0);
-	assert_int_equal(identity_key(limit, &view, NULL, &small, &key), IDENTITY_NO_MEMORY);
+	struct asker asker;
+
+	asker_init(&asker, &view, NULL, NULL, NULL);
+	assert_int_equal(identity_key(&asker, limit, &small, &key), IDENTITY_NO_MEMORY);
 	arena_release(&small);
 }
 

@@ -147,6 +147,67 @@ nothing_at_all_is_a_request_for_the_root(void **state)
 	assert_false(view.user_is_claimed);
 }
 
+static void
+the_host_has_one_spelling(void **state)
+{
+	static const char *const rows[][2] = {
+		{ "HTTP_HOST=example.org", "example.org" },
+		{ "HTTP_HOST=Example.ORG", "example.org" },
+		{ "HTTP_HOST=example.org.", "example.org" },
+		{ "HTTP_HOST=example.org:8080", "example.org" },
+		{ "HTTP_HOST=example.org.:8080", "example.org" },
+		{ "HTTP_HOST=example.org:", "example.org" },
+		{ "HTTP_HOST=\texample.org ", "example.org" },
+		{ "HTTP_HOST=[2001:DB8::1]", "[2001:db8::1]" },
+		{ "HTTP_HOST=[2001:DB8::1]:443", "[2001:db8::1]" },
+		{ "HTTP_HOST=192.0.2.1:80", "192.0.2.1" },
+		{ "HTTP_HOST=", "" },
+		{ "HTTP_HOST=.", "" },
+		{ "HTTP_HOST=:80", "" },
+		{ "OTHER=example.org", "" },
+		/* What is no host is told from all others all the same. */
+		{ "HTTP_HOST=a:b", "a:b" },
+		{ "HTTP_HOST=a:80:90", "a:80:90" },
+		{ "HTTP_HOST=[::1", "[::1" },
+		{ "HTTP_HOST=[", "[" },
+		{ "HTTP_HOST=\xc3\x84\xff", "\xc3\x84\xff" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH_OF(rows); i++) {
+		assert_int_equal(view_with(rows[i][0]), 0);
+		assert_slice(view.host, slice_of(rows[i][1]));
+	}
+	/* nginx sends it again, empty, where a location has parameters of its own. */
+	assert_int_equal(view_with("HTTP_HOST=a.test", "HTTP_HOST="), 0);
+	assert_slice(view.host, SLICE("a.test"));
+	assert_int_equal(view_with("HTTP_HOST=a.test", "HTTP_HOST=b.test"), 0);
+	assert_slice(view.host, SLICE("b.test"));
+}
+
+static void
+the_query_is_what_the_application_reads(void **state)
+{
+	static const struct {
+		const char *env[2], *query;
+	} rows[] = {
+		{ { "QUERY_STRING=a=1", "REQUEST_URI=/x?b=2" }, "a=1" },
+		{ { "QUERY_STRING=", "REQUEST_URI=/x?b=2#c" }, "b=2" },
+		{ { "OTHER=", "REQUEST_URI=/x?b=2" }, "b=2" },
+		{ { "QUERY_STRING=a=1", "QUERY_STRING=" }, "a=1" },
+		{ { "QUERY_STRING=a=1", "OTHER=" }, "a=1" },
+		/* A path that was decoded has none. */
+		{ { "SCRIPT_NAME=/a?b", "OTHER=" }, "" },
+		{ { "OTHER=", "OTHER=" }, "" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH_OF(rows); i++) {
+		assert_int_equal(view_with(rows[i].env[0], rows[i].env[1]), 0);
+		assert_slice(view.query, slice_of(rows[i].query));
+	}
+}
+
 /* ---- the user ---- */
 
 /* nginx passes on what any client claims. */
@@ -216,7 +277,7 @@ what_is_no_address_is_none(void **state)
 /* ---- memory ---- */
 
 static void
-a_path_beyond_the_arena_is_no_request(void **state)
+what_is_beyond_the_arena_is_no_request(void **state)
 {
 	static char target[5000];
 	struct arena small;
@@ -228,6 +289,12 @@ a_path_beyond_the_arena_is_no_request(void **state)
 	assert_int_equal(view_of(&view, (const char *const[]){ target, NULL }, &small), -1);
 	memcpy(target, "SCRIPT_NAME=/", 13);
 	assert_int_equal(view_of(&view, (const char *const[]){ target, NULL }, &small), -1);
+	memcpy(target, "QUERY_STRING=", 13);
+	assert_int_equal(view_of(&view, (const char *const[]){ target, NULL }, &small), -1);
+	memcpy(target, "X=/HTTP_HOST=", 13);
+	assert_int_equal(view_of(&view, (const char *const[]){ target + 3, NULL }, &small), -1);
+	memcpy(target, "HTTP_COOKIE==", 13);
+	assert_int_equal(view_of(&view, (const char *const[]){ target, NULL }, &small), 0);
 	arena_release(&small);
 }
 
@@ -244,10 +311,12 @@ main(void)
 		view_test(of_a_repeated_name_the_last_counts),
 		view_test(names_are_whole_and_values_may_be_anything),
 		view_test(nothing_at_all_is_a_request_for_the_root),
+		view_test(the_host_has_one_spelling),
+		view_test(the_query_is_what_the_application_reads),
 		view_test(a_user_is_believed_only_with_an_auth_type),
 		view_test(an_address_is_the_same_however_it_is_written),
 		view_test(what_is_no_address_is_none),
-		view_test(a_path_beyond_the_arena_is_no_request),
+		view_test(what_is_beyond_the_arena_is_no_request),
 	};
 
 	return cmocka_run_group_tests_name("route/view", tests, NULL, NULL);

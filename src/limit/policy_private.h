@@ -1,0 +1,14 @@
+/* Between policies and the limits that consist of them. Private to the room. */
+#ifndef WEIR_LIMIT_POLICY_PRIVATE_H
+#define WEIR_LIMIT_POLICY_PRIVATE_H
+
+#include "weir/policy.h"
+
+/* Why the policy cannot be decided exactly, and what would help; NULL if it can. The configuration
+ * refuses all that; here it keeps the arithmetic below 2^53 whatever comes. */
+const char *policy_fault(const struct config_policy *config);
+
+/* Of a policy without a fault. */
+void policy_init(struct policy *policy, const struct config_policy *config);
+
+#endif
