@@ -203,10 +203,11 @@ check_metrics(const struct surroundings *look)
 		check_path(&inner, &key, &config->metrics);
 	else
 		check_port(&inner, &key, &config->metrics);
-	for (size_t i = 0; i < own.count; i++)
+	for (size_t i = 0; i < own.count; i++) {
 		if (own.list[i].severity == SEVERITY_ERROR)
 			surroundings_say(look, SEVERITY_WARNING, &key,
 				"weir would serve without metrics: %s", own.list[i].text);
+	}
 	diagnostics_release(&own);
 }
 
@@ -222,13 +223,13 @@ check_server(
 
 	if (address->kind != ADDRESS_UNIX)
 		return;
-	if (stat(path, &st) != 0)
+	if (stat(path, &st) != 0) {
 		surroundings_say(
 			look, SEVERITY_WARNING, key, "nothing is there now: %s", strerror(errno));
-	else if (!S_ISSOCK(st.st_mode))
+	} else if (!S_ISSOCK(st.st_mode)) {
 		surroundings_say(look, SEVERITY_WARNING, key, "what is there now is %s",
 			S_ISDIR(st.st_mode) ? "a directory, and no socket" : "no socket");
-	else if (faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) != 0) {
+	} else if (faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) != 0) {
 		(void)err_set_open(&err, path, errno);
 		surroundings_say(
 			look, SEVERITY_WARNING, key, "it cannot be connected to: %s", err.text);

@@ -182,7 +182,7 @@ read_overflowed(const redisReply *reply, const struct check *check, struct decis
 	const long long bits = reply->element[2]->integer;
 	long long possible = 0;
 
-	for (unsigned i = 0; i < check->count; i++)
+	for (unsigned i = 0; i < check->count && i < CHECK_LIMITS_MAX; i++)
 		possible |= (check->items[i].overflow.len > 0 ? 1LL : 0) << i;
 	if (bits < 0 || (bits & ~possible) != 0)
 		return -1;

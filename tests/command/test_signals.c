@@ -231,8 +231,7 @@ keys_that_need_a_restart_are_named_by_a_reload(void **state)
 	assert_soon(process_said(&process, "The configuration was read anew."));
 	static const char *const keys[] = { "with a restart. key=\"[weir] listen\"",
 		"with a restart. key=\"[weir] threads\"",
-		"with a new file: stop weir, remove the memory store's file, start weir. "
-		"key=\"[memory] size\"" };
+		"remove the memory store's file, start weir. key=\"[memory] size\"" };
 
 	for (size_t i = 0; i < LENGTH_OF(keys); i++)
 		assert_row(process_said(&process, keys[i]), "%s", process_error(&process));
