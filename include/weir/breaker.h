@@ -8,7 +8,10 @@
  *
  * While it is open one process at a time may probe, with a check of its own on a key of its own and
  * never with a client's request. Times are monotonic, which is one clock for all processes of a
- * host.
+ * host. A time that none of them can have stored since the host was started counts as past.
+ *
+ * Beside it each process has a breaker of its own, for failures that are nobody else's (a password
+ * that the server does not take): open is what either of the two is.
  */
 #ifndef WEIR_BREAKER_H
 #define WEIR_BREAKER_H
@@ -22,18 +25,28 @@ struct breaker;
 
 enum { BREAKER_BACKOFF_MIN_US = 100000, BREAKER_BACKOFF_MAX_US = 1000000, BREAKER_MISSES = 3 };
 
+/* Where the breakers are, each area `size` bytes: zero at first, and room for a few. */
+struct breaker_areas {
+	void *host; /* shared by all processes; NULL: each is the process's own */
+	void *process; /* shared by its threads; NULL: each is the caller's own */
+	size_t size;
+};
+
 /*
- * The breaker of this target (the server's address) in `area`, which holds a few; the same target
- * gives the same breaker in every process. When all are taken, or area is NULL, the breaker is this
- * process's own. NULL: no memory.
+ * The breaker of this target, which tells the server and how it is used; the same target gives the
+ * same breaker everywhere. When an area is full the next smaller one serves. NULL: no memory.
  */
-struct breaker *breaker_attach(void *area, size_t size, struct slice target) WEIR_MUST_CHECK;
+struct breaker *
+breaker_attach(const struct breaker_areas *areas, struct slice target) WEIR_MUST_CHECK;
 void breaker_free(struct breaker *breaker);
 
 bool breaker_is_open(struct breaker *breaker);
 
 /* Opens it, if it is closed, for a first back-off from now. True if this call opened it. */
 bool breaker_open(struct breaker *breaker, int64_t now_us);
+
+/* The same for this process alone. */
+bool breaker_open_own(struct breaker *breaker, int64_t now_us);
 
 /* A check was not answered by its deadline. True if that opened it: BREAKER_MISSES in a row do. */
 bool breaker_miss(struct breaker *breaker, int64_t now_us);
@@ -57,8 +70,8 @@ bool breaker_tell(struct breaker *breaker, int64_t now_us, bool is_lasting);
 
 #define BREAKER_REMIND_US INT64_C(600000000)
 
-/* When the next probe may be made. */
-int64_t breaker_probe_at(struct breaker *breaker);
+/* When the next probe may be made, now_us if it is due; 0 if the breaker is closed. */
+int64_t breaker_probe_at(struct breaker *breaker, int64_t now_us);
 
 /* A probe went well. True if this call closed it. */
 bool breaker_close(struct breaker *breaker);

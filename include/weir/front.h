@@ -120,6 +120,10 @@ struct arena *front_arena(struct front_request *request);
 void front_set_owner(struct front_request *request, void *owner);
 void *front_owner(const struct front_request *request);
 
+/* Whether CONTENT_LENGTH says how long the body is. If not, there is none, or it is refused with a
+ * 411 when it comes. */
+bool front_knows_length(const struct front_request *request);
+
 /* Pieces of the body may come from now on; front_hold_body stops them until the next
  * front_want_body. The end of a body that is there already is told from within: by body_end, or by
  * `gone` if the body is shorter than CONTENT_LENGTH says (the peer has gone in the middle of it).

@@ -6,6 +6,7 @@
 #ifndef WEIR_MEMORY_H
 #define WEIR_MEMORY_H
 
+#include "weir/counter.h"
 #include "weir/err.h"
 #include "weir/store.h"
 
@@ -30,6 +31,9 @@ struct memory *memory_open_private(uint64_t size, struct err *err) WEIR_MUST_CHE
 
 void memory_close(struct memory *memory);
 
+/* From now on its store counts (COUNT_STORE_LATENCY, COUNT_STORE_FAILURES). Before it is asked. */
+void memory_count(struct memory *memory);
+
 /*
  * Answers before store_decide returns, as a rule within microseconds: it waits for the lock of a
  * bucket for 50 ms at the most, and not beyond the check's deadline by more than 5 ms. Its clock is
@@ -37,8 +41,11 @@ void memory_close(struct memory *memory);
  */
 struct store *memory_store(struct memory *memory);
 
-/* MEMORY_AREA_SIZE bytes, shared like the rest, zero when the file is new and after a start of the
- * system: for the breaker. */
+/* MEMORY_AREA_SIZE bytes, shared like the rest, zero when nobody else uses the file as it is
+ * opened: for the breaker. */
 void *memory_area(struct memory *memory);
+
+/* As many for this process and its threads alone. */
+void *memory_process_area(struct memory *memory);
 
 #endif

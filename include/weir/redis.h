@@ -33,7 +33,11 @@ struct redis_settings {
 	const struct redis_counters *counters;
 };
 
-/* Begins to connect at once. */
+/* The breaker of the server as these settings use it. NULL: no memory. */
+struct breaker *redis_breaker(const struct redis_settings *settings,
+	const struct breaker_areas *areas) WEIR_MUST_CHECK;
+
+/* Begins to connect at once, unless the breaker is open. */
 struct redis *
 redis_new(struct loop *loop, struct resolver *resolver, const struct redis_settings *settings,
 	struct breaker *breaker, struct err *err) WEIR_MUST_CHECK;

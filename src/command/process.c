@@ -1,14 +1,12 @@
-/* Descriptors, the log, the memory store's file. */
+/* Descriptors, the time zone, the log. */
 #include "process.h"
 
 #include "weir/http_server.h"
 #include "weir/log.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <time.h>
-#include <unistd.h>
 
 enum { DESCRIPTORS_ASIDE = 64 };
 
@@ -52,33 +50,6 @@ process_open_log(const struct config *config, struct err *err)
 	log_configure(config->log_level, config->log_format);
 	log_set_sink(log_sink_put, sink);
 	return sink;
-}
-
-const char *
-process_state_path(const struct config *config, char room[STATE_PATH_SIZE])
-{
-	if (config->memory_state != NULL)
-		return config->memory_state;
-	if (access(WEIR_RUNDIR, W_OK) == 0)
-		return WEIR_RUNDIR "/state";
-	(void)snprintf(room, STATE_PATH_SIZE, "/dev/shm/weir-%u.state", (unsigned)geteuid());
-	return room;
-}
-
-struct memory *
-process_open_memory(const struct config *config, struct err *err)
-{
-	char room[STATE_PATH_SIZE];
-	const char *path = process_state_path(config, room);
-	uint64_t size = config->memory_size;
-	struct memory *memory = memory_open(path, &size, err);
-
-	if (memory != NULL && size != config->memory_size)
-		log_warn("The memory store keeps the size that its file has; remove the file while "
-			 "weir is stopped to change it.",
-			LOG_TEXT("file", path), LOG_INT("size", size),
-			LOG_INT("configured", config->memory_size));
-	return memory;
 }
 
 void

@@ -12,16 +12,12 @@
 int
 serve_attach_breaker(struct serve *serve, struct err *err)
 {
-	const struct config *config = serve->current->config;
-	char target[ADDRESS_TEXT_SIZE];
-
 	breaker_free(serve->breaker);
 	serve->breaker = NULL;
-	if (!config->has_redis)
+	if (!serve->current->config->has_redis)
 		return 0;
-	serve->breaker = breaker_attach(memory_area(serve->memory), MEMORY_AREA_SIZE,
-		slice_of(address_text(&config->redis_server, target)));
-	return serve->breaker == NULL ? err_set(err, "no memory for the breaker") : 0;
+	serve->breaker = gate_breaker(serve->current, serve->memory, err);
+	return serve->breaker == NULL ? -1 : 0;
 }
 
 static void

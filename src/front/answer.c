@@ -52,6 +52,12 @@ front_owner(const struct front_request *request)
 	return request->owner;
 }
 
+bool
+front_knows_length(const struct front_request *request)
+{
+	return request->body_length != UINT64_MAX;
+}
+
 void
 front_want_body(struct front_request *request)
 {

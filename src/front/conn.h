@@ -148,6 +148,15 @@ void linger_dismiss(struct front_conn *conn);
  */
 bool conn_take(struct front_conn *conn, struct slice input);
 
+/* ---- request.c: what the records of a request mean ---- */
+
+void request_begin(struct front_conn *conn);
+void request_params(struct front_conn *conn, struct slice content);
+void request_head_complete(struct front_conn *conn);
+void request_stdin(struct front_conn *conn, struct slice content);
+void request_body_complete(struct front_conn *conn);
+void request_abort(struct front_conn *conn);
+
 /* ---- answer.c ---- */
 
 /* What the front refuses by itself. */

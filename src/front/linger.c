@@ -45,13 +45,11 @@ linger_begin(struct front_conn *conn)
 	stream_resume(conn->stream);
 }
 
+/* If the peer has ended before, both directions are closed now, and the stream says so. */
 void
 linger_on_finished(struct front_conn *conn)
 {
-	if (conn->peer_ended)
-		conn_close(conn);
-	else
-		start_clock(conn);
+	start_clock(conn);
 }
 
 bool

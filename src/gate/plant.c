@@ -8,30 +8,49 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int
-open_store(struct plant *plant, struct err *err)
+static struct redis_settings
+redis_settings(const struct snapshot *snapshot)
 {
-	const struct config *config = plant->snapshot->config;
-	struct gate *gate = plant->gate;
-	char target[ADDRESS_TEXT_SIZE];
+	const struct config *config = snapshot->config;
 
-	plant->store = memory_store(gate->shared.memory);
-	if (!config->has_redis)
-		return 0;
-	const struct redis_settings settings = {
+	return (struct redis_settings){
 		.server = config->redis_server,
 		.username = config->redis_username,
 		.password = config->redis_password,
 		.database = config->redis_database,
 		.prefix = config->redis_prefix,
 		.deadline_us = config->redis_deadline_us,
-		.counters = &plant->snapshot->redis,
+		.counters = &snapshot->redis,
 	};
+}
 
-	plant->breaker = breaker_attach(memory_area(gate->shared.memory), MEMORY_AREA_SIZE,
-		slice_of(address_text(&config->redis_server, target)));
+struct breaker *
+gate_breaker(const struct snapshot *snapshot, struct memory *memory, struct err *err)
+{
+	const struct redis_settings settings = redis_settings(snapshot);
+	const struct breaker_areas areas = { .host = memory_area(memory),
+		.process = memory_process_area(memory),
+		.size = MEMORY_AREA_SIZE };
+	struct breaker *breaker = redis_breaker(&settings, &areas);
+
+	if (breaker == NULL)
+		(void)err_set(err, "no memory for the breaker");
+	return breaker;
+}
+
+static int
+open_store(struct plant *plant, struct err *err)
+{
+	struct gate *gate = plant->gate;
+
+	plant->store = memory_store(gate->shared.memory);
+	if (!plant->snapshot->config->has_redis)
+		return 0;
+	const struct redis_settings settings = redis_settings(plant->snapshot);
+
+	plant->breaker = gate_breaker(plant->snapshot, gate->shared.memory, err);
 	if (plant->breaker == NULL)
-		return err_set(err, "no memory for the breaker");
+		return -1;
 	plant->redis = redis_new(gate->loop, gate->resolver, &settings, plant->breaker, err);
 	if (plant->redis == NULL)
 		return -1;

@@ -184,12 +184,29 @@ relay_on_body(struct front_request *front, struct slice data)
 	after_body(request);
 }
 
+/* False: it has failed, and the request has ended. */
+static bool
+pass_on(struct gate_request *request)
+{
+	struct backend_pool *pool = request->plant->pools[request->route->backend];
+	enum exchange_result result;
+	struct err why;
+
+	request->exchange = exchange_start(
+		pool, front_params(request->front), &exchange_handler, request, &result, &why);
+	if (request->exchange != NULL)
+		return true;
+	failed(request, result, why.text);
+	return false;
+}
+
 void
 relay_on_body_end(struct front_request *front)
 {
 	struct gate_request *request = front_owner(front);
 
-	exchange_body_end(request->exchange);
+	if (request->exchange != NULL || pass_on(request))
+		exchange_body_end(request->exchange);
 }
 
 void
@@ -204,18 +221,15 @@ relay_on_drained(struct front_request *front)
 void
 relay_start(struct gate_request *request)
 {
-	struct backend_pool *pool = request->plant->pools[request->route->backend];
-	enum exchange_result result;
-	struct err why;
+	const struct backend_pool *pool = request->plant->pools[request->route->backend];
 
 	if (pool == NULL || front_role_of(request->front) == FRONT_AUTHORIZER) {
 		answer_admitted(request);
 		return;
 	}
-	request->exchange = exchange_start(
-		pool, front_params(request->front), &exchange_handler, request, &result, &why);
-	if (request->exchange == NULL)
-		failed(request, result, why.text);
-	else
+	/* An application that is told no length reads no body and may answer before one has come
+	 * (php-fpm does). So it hears of the request when the end of the body shows that there is
+	 * none; the front refuses any other. */
+	if (!front_knows_length(request->front) || pass_on(request))
 		front_want_body(request->front);
 }

@@ -50,6 +50,7 @@ struct stripe {
 	pthread_mutex_t lock; /* robust, shared by processes */
 	uint32_t free; /* first of the free list */
 	uint32_t hand; /* where the search for room goes on */
+	uint32_t is_suspect; /* to be repaired by whoever locks it next */
 };
 
 _Static_assert(sizeof(struct stripe) <= CELL_SIZE, "a stripe's own part fits its first cell");

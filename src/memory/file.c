@@ -1,17 +1,70 @@
 /*
- * The memory's file. Whoever comes first makes it, under flock, and the others find it ready. A
+ * The memory's file. Whoever comes first makes it, under a lock, and the others find it ready. A
  * file of another layout is unlinked and made anew: processes of the old version keep the old one
  * until they end.
+ *
+ * A second lock is shared and held for as long as the file is used, so whoever comes knows whether
+ * he is alone. Both belong to the open file: the kernel lets go of them when a process dies, and
+ * other users, who may not open the file, cannot take them.
  */
 #include "memory_private.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { MAGIC_COMMON = 5, /* bytes that all versions begin with */ ATTEMPTS_MAX = 10 };
+enum {
+	MAGIC_COMMON = 5, /* bytes that all versions begin with */
+	ATTEMPTS_MAX = 10,
+	LOCK_RETRY_MS = 10,
+};
+
+/* How long somebody may take to make a file of this size. */
+static int
+wait_s(uint64_t size)
+{
+	return (int)(5 + size / (64 * 1024 * 1024));
+}
+
+/* The byte of the file that each lock is on. */
+enum { LOCK_OPENING, LOCK_IN_USE };
+
+static int
+set_lock(int fd, int which, short type)
+{
+	struct flock lock = {
+		.l_type = type, .l_whence = SEEK_SET, .l_start = which, .l_len = 1
+	};
+
+	return fcntl(fd, F_OFD_SETLK, &lock);
+}
+
+static int
+lock_opening(int fd, uint64_t size, struct err *err)
+{
+	static const struct timespec pause = { .tv_nsec = LOCK_RETRY_MS * 1000000L };
+
+	for (int i = 0; i < wait_s(size) * 1000 / LOCK_RETRY_MS; i++) {
+		if (set_lock(fd, LOCK_OPENING, F_WRLCK) == 0)
+			return 0;
+		if (errno != EAGAIN && errno != EACCES)
+			return err_set(err, "it cannot be locked: %s", strerror(errno));
+		(void)nanosleep(&pause, NULL);
+	}
+	return err_set(err, "another process has kept it locked for %d s", wait_s(size));
+}
+
+/* With the file locked: so nobody else comes meanwhile. */
+static int
+lock_in_use(int fd, bool *is_alone, struct err *err)
+{
+	*is_alone = set_lock(fd, LOCK_IN_USE, F_WRLCK) == 0;
+	return set_lock(fd, LOCK_IN_USE, F_RDLCK) == 0
+		? 0
+		: err_set(err, "it cannot be locked: %s", strerror(errno));
+}
 
 static int
 check_owner(int fd, struct stat *st, struct err *err)
@@ -62,13 +115,26 @@ make_file(struct memory *memory, int fd, uint64_t size, struct err *err)
 {
 	/* Taken from the file system now: later a full one would kill the process at a store. */
 	const int error = posix_fallocate(fd, 0, (off_t)size);
+	bool is_alone;
 
 	if (error != 0)
 		(void)err_set(err, "no room for %llu bytes: %s", (unsigned long long)size,
 			strerror(error));
-	else if (memory_map(memory, fd, size, err) == 0 && memory_format(memory, size, err) == 0)
+	else if (lock_in_use(fd, &is_alone, err) == 0 &&
+		memory_map(memory, fd, size, err) == 0 && memory_format(memory, size, err) == 0)
 		return FILE_READY;
 	return FILE_SPOILT;
+}
+
+/* What is mapped and ours. */
+static enum file_state
+join(struct memory *memory, int fd, struct err *err)
+{
+	bool is_alone;
+
+	if (lock_in_use(fd, &is_alone, err) != 0)
+		return FILE_FAILED;
+	return !is_alone || memory_revive(memory, err) == 0 ? FILE_READY : FILE_FAILED;
 }
 
 static enum file_state
@@ -85,7 +151,7 @@ use_file(struct memory *memory, int fd, uint64_t *size, struct err *err)
 			return FILE_FAILED;
 		if (memory_is_ours(memory)) {
 			*size = (uint64_t)st.st_size;
-			return memory_revive(memory, err) == 0 ? FILE_READY : FILE_FAILED;
+			return join(memory, fd, err);
 		}
 		memory_unmap(memory);
 	}
@@ -124,21 +190,24 @@ open_once(struct memory *memory, const char *path, uint64_t *size, struct err *e
 {
 	const int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0600);
 	enum file_state state = FILE_FAILED;
+	struct stat st;
 
-	if (fd < 0)
+	if (fd < 0) {
 		cannot_open(path, errno, err);
-	else if (flock(fd, LOCK_EX) != 0)
-		(void)err_set(err, "%s", strerror(errno));
-	else if (!is_at(fd, path))
-		state = FILE_GONE;
-	else
-		state = use_file(memory, fd, size, err);
+		return FILE_FAILED;
+	}
+	/* What is another's is not waited for. */
+	if (check_owner(fd, &st, err) == 0 && lock_opening(fd, *size, err) == 0)
+		state = is_at(fd, path) ? use_file(memory, fd, size, err) : FILE_GONE;
 	/* Only while it is locked, and the path is its own. */
 	if (state == FILE_FOREIGN || state == FILE_SPOILT)
 		(void)unlink(path);
-	/* Closing would not: the mapping holds the open file, and its lock, too. */
-	if (fd >= 0) {
-		(void)flock(fd, LOCK_UN);
+	if (state == FILE_READY) {
+		(void)set_lock(fd, LOCK_OPENING, F_UNLCK);
+		memory->fd = fd;
+	} else {
+		/* A mapping would hold the open file, and its locks, too. */
+		memory_unmap(memory);
 		(void)close(fd);
 	}
 	return state;

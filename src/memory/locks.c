@@ -75,9 +75,13 @@ lock_stripe(const struct stripe_view *view, _Atomic bool *stuck, struct timespec
 	if (is_stuck != was_stuck)
 		atomic_store_explicit(stuck, is_stuck, memory_order_relaxed);
 	if (error == EOWNERDEAD) {
-		stripe_repair(view);
 		counter_add(COUNT_MEMORY_REPAIRED, 1);
+		view->stripe->is_suspect = 1;
 		error = pthread_mutex_consistent(&view->stripe->lock);
+	}
+	if (error == 0 && view->stripe->is_suspect != 0) {
+		stripe_repair(view);
+		view->stripe->is_suspect = 0;
 	}
 	return error;
 }

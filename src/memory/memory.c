@@ -1,22 +1,21 @@
 /*
  * The memory: its header and its stripes. Where it lies is file.c's, or it is this process's own.
  *
- * A file on a disk may outlive the system that wrote it. Its buckets are good then, but not its
- * locks, nor what holds monotonic times (the area): whoever comes first after a start of the system
- * makes those anew.
+ * A file may outlive all who used it, and on a disk also the system. Its buckets are good then, but
+ * not its locks, nor what holds monotonic times (the area), and power may have failed while it was
+ * written: whoever is alone on it makes all of that anew, and has each stripe repaired when it is
+ * used first, since that takes a while for all of a large file.
  */
 #include "memory_private.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 /* Changes with every change of the layout. */
-const char memory_magic[MAGIC_SIZE] = "weirm03";
+const char memory_magic[MAGIC_SIZE] = "weirm04";
 
 /* As many as there may be for a stripe to hold the largest state several times over. */
 enum { STRIPE_SIZE_MIN = 4 * STATE_MAX };
@@ -87,26 +86,9 @@ init_lock(pthread_mutex_t *lock)
 	return result;
 }
 
-/* What it is of a process that may not know (ProcSubset=pid of systemd). */
-static const char unknown_boot[BOOT_SIZE];
-
-/* Different after each start of the system. */
-static void
-read_boot(char boot[BOOT_SIZE])
-{
-	const int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-
-	memcpy(boot, unknown_boot, BOOT_SIZE);
-	if (fd < 0)
-		return;
-	if (read(fd, boot, BOOT_SIZE) != BOOT_SIZE)
-		memcpy(boot, unknown_boot, BOOT_SIZE);
-	(void)close(fd);
-}
-
-/* Whose locks are free, and whose cells are in order by `make_cells`. */
+/* Which nobody holds. */
 static int
-make_stripes(struct memory *memory, void (*make_cells)(const struct stripe_view *), struct err *err)
+make_locks(struct memory *memory, struct err *err)
 {
 	for (uint32_t i = 0; i < memory->header->stripe_count; i++) {
 		const struct stripe_view view = memory_stripe_at(memory, i);
@@ -114,7 +96,6 @@ make_stripes(struct memory *memory, void (*make_cells)(const struct stripe_view 
 
 		if (error != 0)
 			return err_set(err, "shared locks cannot be made: %s", strerror(error));
-		make_cells(&view);
 	}
 	return 0;
 }
@@ -126,9 +107,13 @@ memory_format(struct memory *memory, uint64_t size, struct err *err)
 
 	lay_out(header, size);
 	hash_random(header->hash_key, sizeof header->hash_key);
-	read_boot(header->boot);
-	if (make_stripes(memory, stripe_init, err) != 0)
+	if (make_locks(memory, err) != 0)
 		return -1;
+	for (uint32_t i = 0; i < header->stripe_count; i++) {
+		const struct stripe_view view = memory_stripe_at(memory, i);
+
+		stripe_init(&view);
+	}
 	memcpy(header->magic, memory_magic, sizeof header->magic);
 	return 0;
 }
@@ -136,18 +121,11 @@ memory_format(struct memory *memory, uint64_t size, struct err *err)
 int
 memory_revive(struct memory *memory, struct err *err)
 {
-	struct memory_header *header = memory->header;
-	char boot[BOOT_SIZE];
-
-	read_boot(boot);
-	if (memcmp(header->boot, boot, BOOT_SIZE) == 0 ||
-		memcmp(header->boot, unknown_boot, BOOT_SIZE) == 0 ||
-		memcmp(boot, unknown_boot, BOOT_SIZE) == 0)
-		return 0;
-	if (make_stripes(memory, stripe_repair, err) != 0)
+	if (make_locks(memory, err) != 0)
 		return -1;
-	memset(header->area, 0, sizeof header->area);
-	memcpy(header->boot, boot, BOOT_SIZE);
+	for (uint32_t i = 0; i < memory->header->stripe_count; i++)
+		memory_stripe_at(memory, i).stripe->is_suspect = 1;
+	memset(memory->header->area, 0, sizeof memory->header->area);
 	return 0;
 }
 
@@ -194,10 +172,12 @@ memory_new(struct err *err)
 {
 	struct memory *memory = calloc(1, sizeof *memory);
 
-	if (memory == NULL)
+	if (memory == NULL) {
 		(void)err_set(err, "no memory");
-	else
-		memory_store_init(memory);
+		return NULL;
+	}
+	memory->fd = -1;
+	memory_store_init(memory);
 	return memory;
 }
 
@@ -221,6 +201,8 @@ memory_close(struct memory *memory)
 	if (memory == NULL)
 		return;
 	memory_unmap(memory);
+	if (memory->fd >= 0)
+		(void)close(memory->fd);
 	free(memory);
 }
 
@@ -228,4 +210,10 @@ void *
 memory_area(struct memory *memory)
 {
 	return memory->header->area;
+}
+
+void *
+memory_process_area(struct memory *memory)
+{
+	return memory->process_area;
 }

@@ -6,14 +6,13 @@
 
 #include <stdalign.h>
 
-enum { HEADER_SIZE = 4096, MAGIC_SIZE = 8, BOOT_SIZE = 36, STRIPES_MAX = 256 };
+enum { HEADER_SIZE = 4096, MAGIC_SIZE = 8, STRIPES_MAX = 256 };
 
 struct memory_header {
 	char magic[MAGIC_SIZE];
 	uint64_t size;
 	uint32_t stripe_count, chain_count, cell_count;
 	uint64_t stripe_size;
-	char boot[BOOT_SIZE]; /* the start of the system that the locks belong to */
 	uint8_t hash_key[HASH_KEY_SIZE]; /* so that nobody can make keys that meet in one chain */
 	alignas(64) uint8_t area[MEMORY_AREA_SIZE];
 };
@@ -22,7 +21,14 @@ struct memory {
 	struct store store;
 	struct memory_header *header;
 	uint64_t mapped;
-	_Atomic bool stuck[STRIPES_MAX]; /* a lock that was waited for in vain (store.c) */
+	int fd; /* of the file, which it keeps from being revived; -1 */
+	_Atomic bool stuck[STRIPES_MAX]; /* a lock that was waited for in vain (locks.c) */
+	alignas(16) uint8_t process_area[MEMORY_AREA_SIZE];
+	struct memory_counters {
+		bool are_found;
+		counter_cell latency;
+		counter_cell failures[UNAVAILABLE_REASONS];
+	} counters;
 };
 
 extern const char memory_magic[MAGIC_SIZE];
@@ -39,8 +45,8 @@ int memory_format(struct memory *memory, uint64_t size, struct err *err) WEIR_MU
 /* Whether what is mapped is whole and of this layout. */
 bool memory_is_ours(const struct memory *memory);
 
-/* Makes anew what a start of the system has made void, if there was one. With the file locked, so
- * that nobody uses it yet. */
+/* Makes the locks and the area anew, and all else suspect; the buckets stay. While nobody else uses
+ * it. */
 int memory_revive(struct memory *memory, struct err *err) WEIR_MUST_CHECK;
 
 /* The stripe that a key belongs to. */

@@ -7,6 +7,7 @@
 #include "memory_private.h"
 
 #include "weir/clock.h"
+#include "weir/counter.h"
 
 #include <string.h>
 
@@ -91,12 +92,33 @@ decide_here(struct memory *memory, const struct check *check, struct decision *d
 	unlock_stripes(views, count);
 }
 
+void
+memory_count(struct memory *memory)
+{
+	struct memory_counters *counters = &memory->counters;
+	const struct slice name = slice_of(memory->store.name);
+
+	counters->latency = counter_find(COUNT_STORE_LATENCY, &name);
+	counters->failures[UNAVAILABLE_LOCK] = counter_find(COUNT_STORE_FAILURES,
+		(const struct slice[]){ name, slice_of(unavailable_names[UNAVAILABLE_LOCK]) });
+	counters->failures[UNAVAILABLE_OVERLOAD] = counter_find(COUNT_STORE_FAILURES,
+		(const struct slice[]){
+			name, slice_of(unavailable_names[UNAVAILABLE_OVERLOAD]) });
+	counters->are_found = true;
+}
+
 static void
 store_decide_now(struct store *store, struct check *check)
 {
+	struct memory *memory = memory_of(store);
+	const int64_t start_us = memory->counters.are_found ? clock_monotonic_us() : 0;
 	struct decision decision;
 
-	decide_here(memory_of(store), check, &decision);
+	decide_here(memory, check, &decision);
+	if (memory->counters.are_found && decision.verdict == VERDICT_UNAVAILABLE)
+		counter_add(memory->counters.failures[decision.why], 1);
+	else if (memory->counters.are_found)
+		histogram_add(memory->counters.latency, clock_monotonic_us() - start_us);
 	check->done(check, &decision);
 }
 

@@ -1,7 +1,8 @@
 /*
  * The breaker's shared words. Each transition is one compare-and-swap, so exactly one process finds
  * that it made it, and says so in its log. A process that dies while it probes loses the right when
- * the back-off is over.
+ * the back-off is over. One may also die between any two stores, and the words may lie on a disk
+ * from before the host was started: so what is read is held within bounds.
  */
 #include "weir/breaker.h"
 
@@ -23,14 +24,17 @@ struct breaker_words {
 };
 
 struct breaker {
-	struct breaker_words *words;
+	struct breaker_words *host, *process;
 	struct breaker_words own;
 };
 
-/* Found or taken; NULL if all are others'. */
+/* Found or taken; `otherwise` if there is no area or all are others'. */
 static struct breaker_words *
-find_words(struct breaker_words *list, size_t count, uint64_t target)
+find_words(void *area, size_t size, uint64_t target, struct breaker_words *otherwise)
 {
+	struct breaker_words *list = area;
+	const size_t count = area == NULL ? 0 : size / sizeof list[0];
+
 	for (size_t i = 0; i < count; i++) {
 		uint64_t expected = 0;
 
@@ -38,11 +42,11 @@ find_words(struct breaker_words *list, size_t count, uint64_t target)
 			expected == target)
 			return &list[i];
 	}
-	return NULL;
+	return otherwise;
 }
 
 struct breaker *
-breaker_attach(void *area, size_t size, struct slice target)
+breaker_attach(const struct breaker_areas *areas, struct slice target)
 {
 	struct breaker *breaker = calloc(1, sizeof *breaker);
 	const struct hash_wide hash = hash_wide(NULL, target);
@@ -51,10 +55,8 @@ breaker_attach(void *area, size_t size, struct slice target)
 	if (breaker == NULL)
 		return NULL;
 	memcpy(&word, hash.bytes, sizeof word);
-	if (area != NULL)
-		breaker->words = find_words(area, size / sizeof(struct breaker_words), word | 1);
-	if (breaker->words == NULL)
-		breaker->words = &breaker->own;
+	breaker->process = find_words(areas->process, areas->size, word | 1, &breaker->own);
+	breaker->host = find_words(areas->host, areas->size, word | 1, breaker->process);
 	return breaker;
 }
 
@@ -75,31 +77,56 @@ with_jitter(int64_t us)
 	return us * 4 / 5 + (int64_t)(random % (uint32_t)(us * 2 / 5 + 1));
 }
 
+static bool
+is_open(struct breaker_words *words)
+{
+	return atomic_load(&words->probe_at_us) != 0;
+}
+
+/* The one that an outage is told of and ended by. */
+static struct breaker_words *
+words_of(struct breaker *breaker)
+{
+	return is_open(breaker->process) ? breaker->process : breaker->host;
+}
+
 bool
 breaker_is_open(struct breaker *breaker)
 {
-	return atomic_load(&breaker->words->probe_at_us) != 0;
+	return is_open(words_of(breaker));
+}
+
+static bool
+open_words(struct breaker_words *words, int64_t now_us)
+{
+	int64_t closed = 0;
+
+	if (!atomic_compare_exchange_strong(
+		    &words->probe_at_us, &closed, now_us + with_jitter(BREAKER_BACKOFF_MIN_US)))
+		return false;
+	atomic_store(&words->backoff_us, BREAKER_BACKOFF_MIN_US);
+	atomic_store(&words->misses, 0);
+	atomic_store(&words->opened_us, now_us);
+	atomic_store(&words->told, 0);
+	return true;
 }
 
 bool
 breaker_open(struct breaker *breaker, int64_t now_us)
 {
-	int64_t closed = 0;
+	return open_words(breaker->host, now_us);
+}
 
-	if (!atomic_compare_exchange_strong(&breaker->words->probe_at_us, &closed,
-		    now_us + with_jitter(BREAKER_BACKOFF_MIN_US)))
-		return false;
-	atomic_store(&breaker->words->backoff_us, BREAKER_BACKOFF_MIN_US);
-	atomic_store(&breaker->words->misses, 0);
-	atomic_store(&breaker->words->opened_us, now_us);
-	atomic_store(&breaker->words->told, 0);
-	return true;
+bool
+breaker_open_own(struct breaker *breaker, int64_t now_us)
+{
+	return open_words(breaker->process, now_us);
 }
 
 bool
 breaker_miss(struct breaker *breaker, int64_t now_us)
 {
-	return atomic_fetch_add(&breaker->words->misses, 1) + 1 >= BREAKER_MISSES &&
+	return atomic_fetch_add(&breaker->host->misses, 1) + 1 >= BREAKER_MISSES &&
 		breaker_open(breaker, now_us);
 }
 
@@ -107,58 +134,78 @@ void
 breaker_hit(struct breaker *breaker)
 {
 	/* The line stays shared by all caches as long as all goes well. */
-	if (atomic_load_explicit(&breaker->words->misses, memory_order_relaxed) != 0)
-		atomic_store(&breaker->words->misses, 0);
+	if (atomic_load_explicit(&breaker->host->misses, memory_order_relaxed) != 0)
+		atomic_store(&breaker->host->misses, 0);
+}
+
+/* Nobody stores a time further ahead than the longest back-off with its jitter. */
+static bool
+is_due(int64_t probe_at_us, int64_t now_us)
+{
+	return probe_at_us <= now_us || probe_at_us - now_us > 2 * BREAKER_BACKOFF_MAX_US;
+}
+
+static int64_t
+next_backoff(int64_t backoff_us)
+{
+	if (backoff_us < BREAKER_BACKOFF_MIN_US)
+		return BREAKER_BACKOFF_MIN_US;
+	return backoff_us > BREAKER_BACKOFF_MAX_US / 2 ? BREAKER_BACKOFF_MAX_US : 2 * backoff_us;
 }
 
 bool
 breaker_take_probe(struct breaker *breaker, int64_t now_us)
 {
-	int64_t at = atomic_load(&breaker->words->probe_at_us);
+	struct breaker_words *words = words_of(breaker);
+	int64_t at = atomic_load(&words->probe_at_us);
 
-	if (at == 0 || at > now_us)
+	if (at == 0 || !is_due(at, now_us))
 		return false;
-	int64_t backoff = atomic_load(&breaker->words->backoff_us) * 2;
+	const int64_t backoff = next_backoff(atomic_load(&words->backoff_us));
 
-	if (backoff > BREAKER_BACKOFF_MAX_US)
-		backoff = BREAKER_BACKOFF_MAX_US;
 	if (!atomic_compare_exchange_strong(
-		    &breaker->words->probe_at_us, &at, now_us + with_jitter(backoff)))
+		    &words->probe_at_us, &at, now_us + with_jitter(backoff)))
 		return false;
-	atomic_store(&breaker->words->backoff_us, backoff);
+	atomic_store(&words->backoff_us, backoff);
 	return true;
 }
 
 int64_t
 breaker_open_for(struct breaker *breaker, int64_t now_us)
 {
-	const int64_t opened_us = atomic_load(&breaker->words->opened_us);
+	struct breaker_words *words = words_of(breaker);
+	const int64_t opened_us = atomic_load(&words->opened_us);
 
-	return breaker_is_open(breaker) && opened_us <= now_us ? now_us - opened_us : 0;
+	return is_open(words) && opened_us <= now_us ? now_us - opened_us : 0;
 }
 
 bool
 breaker_tell(struct breaker *breaker, int64_t now_us, bool is_lasting)
 {
-	int64_t told = atomic_load(&breaker->words->told);
+	struct breaker_words *words = words_of(breaker);
+	int64_t told = atomic_load(&words->told);
 	const bool is_worse = is_lasting && told % 2 == 0;
 
 	/* A time ahead of ours is of before the host was started anew. */
 	if (told != 0 && !is_worse && told / 2 <= now_us && now_us - told / 2 < BREAKER_REMIND_US)
 		return false;
 	return atomic_compare_exchange_strong(
-		&breaker->words->told, &told, 2 * now_us + (is_lasting || told % 2 != 0 ? 1 : 0));
+		&words->told, &told, 2 * now_us + (is_lasting || told % 2 != 0 ? 1 : 0));
 }
 
 int64_t
-breaker_probe_at(struct breaker *breaker)
+breaker_probe_at(struct breaker *breaker, int64_t now_us)
 {
-	return atomic_load(&breaker->words->probe_at_us);
+	const int64_t at = atomic_load(&words_of(breaker)->probe_at_us);
+
+	return at != 0 && is_due(at, now_us) ? now_us : at;
 }
 
 bool
 breaker_close(struct breaker *breaker)
 {
-	atomic_store(&breaker->words->misses, 0);
-	return atomic_exchange(&breaker->words->probe_at_us, 0) != 0;
+	const bool was_own = atomic_exchange(&breaker->process->probe_at_us, 0) != 0;
+
+	atomic_store(&breaker->host->misses, 0);
+	return atomic_exchange(&breaker->host->probe_at_us, 0) != 0 || was_own;
 }

@@ -214,9 +214,8 @@ connection_close(struct redis *redis)
 void
 connection_lose(struct redis *redis, const char *why)
 {
-	const int64_t now = loop_now_us(redis->loop);
-	const bool was_settled =
-		redis->state == REDIS_READY && now - redis->ready_since_us >= SETTLED_US;
+	const bool was_settled = redis->state == REDIS_READY &&
+		loop_now_us(redis->loop) - redis->ready_since_us >= SETTLED_US;
 	/* An address that swallows what is sent to it takes all the time; the next one has it the
 	 * next time. */
 	if (redis->stream != NULL && !stream_is_connected(redis->stream))
@@ -227,7 +226,7 @@ connection_lose(struct redis *redis, const char *why)
 		log_info("The connection to Redis ended; connecting anew.",
 			LOG_TEXT("server", redis->name), LOG_TEXT("reason", why));
 		connection_start(redis);
-	} else if (breaker_open(redis->breaker, now)) {
+	} else if (outage_open(redis, why)) {
 		store_breaker_opened(redis, why);
 	} else {
 		/* Found open, and by whom does not matter, if a probe of ours failed. */

@@ -96,7 +96,7 @@ take_check(struct redis *redis, struct call *call, const redisReply *reply)
 	case REPLY_UNUSABLE:
 	case REPLY_ABSURD:
 		call_unavailable(redis, call, UNAVAILABLE_REPLY);
-		if (breaker_open(redis->breaker, loop_now_us(redis->loop)))
+		if (outage_open(redis, err.text))
 			store_breaker_opened(redis, err.text);
 		else
 			connection_lose(redis, err.text);

@@ -2,6 +2,9 @@
  * What the log is told of an outage: that it began, why, and that it lasts. Nobody is told when the
  * reason has passed before the next probe. What waiting does not cure is an error, with what may
  * cure it; all else is a warning.
+ *
+ * What the server holds against us, and not against everybody, is an outage of this process alone:
+ * its neighbours may have logged in with the same words before they were changed.
  */
 #include "redis_private.h"
 
@@ -10,29 +13,55 @@
 /* By a word of the reason, which is the server's own answer in most cases. */
 static const struct {
 	const char *word, *remedy;
+	bool is_ours;
 } lasting[] = {
-	{ "WRONGPASS", "username and password_file of [redis] must be those of the server" },
-	{ "invalid password", "password_file of [redis] must hold the server's password" },
-	{ "NOAUTH", "the server wants a password: password_file of [redis]" },
-	{ "no password is set", "the server has no password: remove password_file of [redis]" },
-	{ "NOPERM", "give the user the rights that weir.ini(5) names" },
-	{ "OOM", "raise the server's maxmemory" },
-	{ "READONLY", "it is a replica: let [redis] name the primary" },
-	{ "MISCONF", "the server cannot save its data: look at its disk and its log" },
-	{ "DB index", "database of [redis] must be one that the server has" },
-	{ "unknown command", "it knows no scripts, or has renamed EVAL, EVALSHA or SELECT" },
-	{ NOT_REDIS, "server of [redis] must be the address of a Redis server" },
+	{ "WRONGPASS", "username and password_file of [redis] must be those of the server", true },
+	{ "invalid password", "password_file of [redis] must hold the server's password", true },
+	{ "NOAUTH", "the server wants a password: password_file of [redis]", true },
+	{ "no password is set", "the server has no password: remove password_file of [redis]",
+		true },
+	{ "without any password", "the server has no password: remove password_file of [redis]",
+		true },
+	{ "NOPERM", "give the user the rights that weir.ini(5) names", true },
+	{ "DB index", "database of [redis] must be one that the server has", true },
+	{ "OOM", "raise the server's maxmemory", false },
+	{ "READONLY", "it is a replica: let [redis] name the primary", false },
+	{ "MISCONF", "the server cannot save its data: look at its disk and its log", false },
+	{ "unknown command", "it knows no scripts, or has renamed EVAL, EVALSHA or SELECT", false },
+	{ NOT_REDIS, "server of [redis] must be the address of a Redis server", false },
 };
 
-/* NULL: it may pass. */
-static const char *
-remedy_of(const char *why)
+/* -1: it may pass. */
+static int
+lasting_of(const char *why)
 {
 	for (size_t i = 0; i < sizeof lasting / sizeof lasting[0]; i++) {
 		if (strstr(why, lasting[i].word) != NULL)
-			return lasting[i].remedy;
+			return (int)i;
 	}
-	return NULL;
+	return -1;
+}
+
+bool
+outage_open(struct redis *redis, const char *why)
+{
+	const int64_t now = loop_now_us(redis->loop);
+	const int at = lasting_of(why);
+
+	return at >= 0 && lasting[at].is_ours ? breaker_open_own(redis->breaker, now)
+					      : breaker_open(redis->breaker, now);
+}
+
+void
+outage_found(struct redis *redis)
+{
+	const int64_t now = loop_now_us(redis->loop);
+
+	log_warn("The breaker was found open: Redis is not asked before a probe succeeds.",
+		LOG_TEXT("server", redis->name),
+		LOG_INT("for_s", breaker_open_for(redis->breaker, now) / US_PER_S),
+		LOG_INT("probe_in_ms",
+			(breaker_probe_at(redis->breaker, now) - now) / US_PER_MS));
 }
 
 void
@@ -42,7 +71,8 @@ outage_tell(struct redis *redis, const char *why)
 		"Redis cannot be used: the breaker is open, and routes do what their store_down "
 		"says.";
 	const int64_t now = loop_now_us(redis->loop);
-	const char *remedy = remedy_of(why);
+	const int at = lasting_of(why);
+	const char *remedy = at < 0 ? NULL : lasting[at].remedy;
 
 	if (!breaker_tell(redis->breaker, now, remedy != NULL))
 		return;

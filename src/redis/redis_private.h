@@ -137,6 +137,12 @@ void store_await_probe(struct redis *redis);
 
 #define NOT_REDIS "what it sends is not Redis's protocol"
 
+/* Opens the breaker, for this process alone if the reason is ours. True if this call opened it. */
+bool outage_open(struct redis *redis, const char *why);
+
+/* We have come while it is open: says so in the log. */
+void outage_found(struct redis *redis);
+
 /* The breaker is open, for this reason: says so in the log if it is time to. */
 void outage_tell(struct redis *redis, const char *why);
 

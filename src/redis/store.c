@@ -41,7 +41,7 @@ drop_waiting(struct redis *redis, enum unavailable why)
 void
 store_await_probe(struct redis *redis)
 {
-	const int64_t at = breaker_probe_at(redis->breaker);
+	const int64_t at = breaker_probe_at(redis->breaker, loop_now_us(redis->loop));
 
 	drop_waiting(redis, UNAVAILABLE_BREAKER);
 	if (at != 0)
@@ -131,7 +131,8 @@ redis_decide(struct store *store, struct check *check)
 
 	if (breaker_is_open(redis->breaker)) {
 		if (!timer_is_set(redis->probe_timer))
-			timer_set(redis->probe_timer, breaker_probe_at(redis->breaker));
+			timer_set(redis->probe_timer,
+				breaker_probe_at(redis->breaker, loop_now_us(redis->loop)));
 		refuse(redis, check, UNAVAILABLE_BREAKER);
 		return;
 	}
@@ -213,10 +214,12 @@ redis_new(struct loop *loop, struct resolver *resolver, const struct redis_setti
 		redis_free(redis);
 		return NULL;
 	}
-	if (breaker_is_open(breaker))
+	if (breaker_is_open(breaker)) {
+		outage_found(redis);
 		store_await_probe(redis);
-	else
+	} else {
 		connection_start(redis);
+	}
 	return redis;
 }
 

@@ -36,18 +36,23 @@ trickle_is_stopped(int fd)
 static void
 connection_that_is_not_closed_is_closed_after_a_silence(void **state)
 {
-	struct front_settings settings = patient();
-
 	(void)state;
-	settings.linger_timeout_us = 50000;
-	ask_anew(&settings);
-	const int fd = rig_connect(&rig);
+	for (unsigned in_all = 0; in_all < 2; in_all++) {
+		struct front_settings settings = patient();
 
-	ask_begin(fd, false, upload);
-	assert_answered(fd, 200);
-	assert_ended(fd);
-	assert_soon(rig_connections() == 0);
-	(void)close(fd);
+		if (in_all != 0)
+			settings.linger_total_us = 50000;
+		else
+			settings.linger_timeout_us = 50000;
+		ask_anew(&settings);
+		const int fd = rig_connect(&rig);
+
+		ask_begin(fd, false, upload);
+		assert_answered(fd, 200);
+		assert_ended(fd);
+		assert_soon(rig_connections() == 0);
+		(void)close(fd);
+	}
 }
 
 static void
@@ -143,6 +148,25 @@ kept_connection_is_idle_after_a_silence(void **state)
 	(void)close(fd);
 }
 
+/* The clock of the rest ends with the rest. */
+static void
+kept_connection_has_no_clock_behind_the_rest_of_a_body(void **state)
+{
+	struct front_settings settings = patient();
+
+	(void)state;
+	settings.linger_timeout_us = 100000;
+	ask_anew(&settings);
+	const int fd = rig_connect(&rig);
+
+	ask_begin(fd, true, upload);
+	assert_answered(fd, 200);
+	assert_true(send_body(fd, 10, true));
+	(void)poll(NULL, 0, 300);
+	assert_goes_on(fd);
+	(void)close(fd);
+}
+
 static void
 rest_of_a_body_that_comes_for_ever_ends_a_kept_connection(void **state)
 {
@@ -169,6 +193,7 @@ main(void)
 		TEST(refused_upload_is_read_up_to_a_number_of_bytes),
 		TEST(both_sides_have_ended_so_nothing_is_waited_for),
 		TEST(kept_connection_is_idle_after_a_silence),
+		TEST(kept_connection_has_no_clock_behind_the_rest_of_a_body),
 		TEST(rest_of_a_body_that_comes_for_ever_ends_a_kept_connection),
 	};
 	struct err err;

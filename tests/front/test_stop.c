@@ -77,6 +77,9 @@ request_on_its_way_when_it_stops_is_served(void **state)
 
 	assert_soon(rig_connections() == 1);
 	rig_stop(&rig);
+	/* Some turns of the loop. */
+	for (unsigned i = 0; i < 10; i++)
+		rig_want_body(&rig);
 	ask_whole(fd, dump, true);
 	assert_answer_of(fd, 0);
 	assert_ended(fd);
@@ -190,6 +193,28 @@ what_waits_when_it_stops_is_served_as_room_comes_about(void **state)
 	}
 }
 
+/* As in the case of those that were there before. */
+static void
+silent_one_that_waits_when_it_stops_is_not_waited_for(void **state)
+{
+	int fds[3];
+
+	(void)state;
+	ask_allow(1);
+	fds[0] = rig_connect(&rig);
+	ask_whole(fds[0], waits, true);
+	assert_soon(rig_look(&rig).open == 1);
+	for (size_t i = 1; i < LENGTH_OF(fds); i++)
+		fds[i] = rig_connect(&rig);
+	rig.rest = FRONT_REST_LAST;
+	rig_stop(&rig);
+	rig_answer(&rig);
+	assert_answer_of(fds[0], 0);
+	(void)close(fds[0]);
+	assert_soon(rig_look(&rig).empty == 1);
+	close_all(fds + 1, LENGTH_OF(fds) - 1);
+}
+
 static void
 what_others_serve_is_left_to_them(void **state)
 {
@@ -291,6 +316,7 @@ main(void)
 		TEST(request_unread_on_a_kept_connection_when_it_stops_is_served),
 		TEST(stop_does_not_cut_an_answer_that_is_still_being_read),
 		TEST(what_waits_when_it_stops_is_served_as_room_comes_about),
+		TEST(silent_one_that_waits_when_it_stops_is_not_waited_for),
 		TEST(what_others_serve_is_left_to_them),
 		TEST(what_still_waits_at_the_end_is_cut_and_counted),
 		TEST(answer_that_has_not_left_is_counted_as_cut),

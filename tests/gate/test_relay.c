@@ -330,6 +330,37 @@ early_answer_ends_an_upload(void **state)
 	}
 }
 
+/* php-fpm would answer at once, as if nothing had been sent. */
+static void
+application_hears_nothing_of_an_upload_without_its_length(void **state)
+{
+	const int64_t before = rig_outcome("all", "no_length");
+	struct answer answer;
+
+	(void)state;
+	serve(APP ALL, answers);
+	const int fd = begin(false, NULL);
+
+	assert_soon(rig_in_flight() == 1);
+	assert_true(send_body(fd, 100, true));
+	answer_read(&answer, fd, 1);
+	assert_int_equal(answer_status(&answer), 411);
+	assert_int_equal(rig_outcome("all", "no_length"), before + 1);
+	answer_release(&answer);
+	(void)close(fd);
+	/* The end alone says that there is none. */
+	const int other = begin(false, NULL);
+
+	assert_soon(rig_in_flight() == 1);
+	assert_int_equal(fake_app_look(app).requests, 0);
+	assert_true(send_body(other, 0, true));
+	answer_read(&answer, other, 1);
+	assert_int_equal(answer_status(&answer), 404);
+	assert_int_equal(fake_app_look(app).requests, 1);
+	answer_release(&answer);
+	(void)close(other);
+}
+
 int
 main(void)
 {
@@ -345,6 +376,7 @@ main(void)
 		TEST(application_waits_for_a_slow_client),
 		TEST(upload_waits_for_a_slow_application),
 		TEST(early_answer_ends_an_upload),
+		TEST(application_hears_nothing_of_an_upload_without_its_length),
 	};
 
 	return rig_start() != 0 ? 1 : cmocka_run_group_tests(tests, NULL, NULL);

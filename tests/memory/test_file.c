@@ -1,7 +1,8 @@
 /* memory.h: the file, what it must be, and what becomes of one that is something else. */
+#include "../../src/memory/locks.h"
 #include "../lib/directory.h"
-#include "../../src/memory/memory_private.h"
 #include "store.h"
+#include "stripe.h"
 
 #include <fcntl.h>
 #include <sched.h>
@@ -368,21 +369,14 @@ a_full_disk_is_told_at_the_start(void **state)
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-/* ---- a start of the system ---- */
+/* ---- what others left ---- */
 
+/* As if power failed, or the file was copied, while somebody who never will come back was inside
+ * each stripe. */
 static void
-buckets_outlive_the_system_and_locks_do_not(void **state)
+leave_torn(struct memory *memory)
 {
-	static const uint8_t zero[MEMORY_AREA_SIZE];
-	struct memory *memory;
-	static const char earlier[BOOT_SIZE] = "00000000-1111-2222-3333-444444444444";
-
-	(void)state;
-	make_file(SIZE);
-	memory = memory_open_size(path.text, SIZE);
-	memcpy(memory_area(memory), "open", 4);
-	memcpy(memory->header->boot, earlier, BOOT_SIZE);
-	/* As if power failed while somebody, who never will come back, was inside each stripe. */
+	memset(memory_area(memory), 'x', MEMORY_AREA_SIZE);
 	for (uint32_t i = 0; i < memory->header->stripe_count; i++) {
 		const struct stripe_view view = memory_stripe_at(memory, i);
 
@@ -390,17 +384,120 @@ buckets_outlive_the_system_and_locks_do_not(void **state)
 		view.stripe->free = CELL_NONE;
 		memset(view.chains, 0, view.chain_count * sizeof view.chains[0]);
 	}
+}
+
+static void
+whoever_is_alone_finds_the_buckets_and_no_locks(void **state)
+{
+	static const uint8_t zero[MEMORY_AREA_SIZE];
+
+	(void)state;
+	make_file(SIZE);
+	struct memory *memory = memory_open_size(path.text, SIZE);
+
+	leave_torn(memory);
 	memory_close(memory);
 	memory = memory_open_size(path.text, SIZE);
 	assert_int_equal(left_in(memory), 7);
 	spend(memory, 1);
 	assert_int_equal(left_in(memory), 6);
 	assert_memory_equal(memory_area(memory), zero, sizeof zero);
-	/* Once: what another process has locked since is its own. */
-	memcpy(memory_area(memory), "open", 4);
-	memory_close(memory_open_size(path.text, SIZE));
-	assert_memory_equal(memory_area(memory), "open", 4);
+	for (uint32_t i = 0; i < memory->header->stripe_count; i++) {
+		const struct stripe_view view = memory_stripe_at(memory, i);
+
+		assert_true(lock_stripes(memory, &view, 1, 0));
+		(void)check_stripe(&view);
+		unlock_stripes(&view, 1);
+	}
 	memory_close(memory);
+}
+
+/* While others use the file nothing of it is made anew, whoever comes and goes. */
+static void
+whoever_is_not_alone_changes_nothing(void **state)
+{
+	uint8_t before[sizeof(struct memory_header)];
+
+	(void)state;
+	make_file(SIZE);
+	struct memory *memory = memory_open_size(path.text, SIZE);
+	const struct hash_wide key = hash_wide(memory->header->hash_key, SLICE("k"));
+	const struct stripe_view view = memory_stripe_at(memory,
+		(memory_stripe(memory, &key).index + 1) % memory->header->stripe_count);
+
+	spend(memory, 1);
+	memset(memory_area(memory), 'x', MEMORY_AREA_SIZE);
+	memcpy(before, memory->header, sizeof before);
+	assert_int_equal(pthread_mutex_lock(&view.stripe->lock), 0);
+	for (unsigned i = 0; i < 3; i++) {
+		struct memory *other = memory_open_size(path.text, SIZE);
+
+		assert_int_equal(left_in(other), 6);
+		memory_close(other);
+	}
+	assert_memory_equal(memory->header, before, sizeof before);
+	assert_int_equal(pthread_mutex_unlock(&view.stripe->lock), 0);
+	memory_close(memory);
+}
+
+/* As a process that was stopped while it made the file. */
+static pid_t
+start_holding_the_file(void)
+{
+	const pid_t pid = fork();
+	int status;
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1 };
+		const int fd = open(path.text, O_RDWR | O_CLOEXEC);
+
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (fcntl(fd, F_OFD_SETLK, &lock) != 0)
+			_exit(1);
+		(void)raise(SIGSTOP);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
+	assert_true(WIFSTOPPED(status));
+	return pid;
+}
+
+static void
+end_holder(pid_t pid)
+{
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+static void
+a_file_that_stays_locked_is_not_waited_for_forever(void **state)
+{
+	(void)state;
+	make_file(SIZE);
+	const pid_t pid = start_holding_the_file();
+
+	assert_refused(path.text, "another process has kept it locked for 5 s");
+	end_holder(pid);
+	struct memory *memory = memory_open_size(path.text, SIZE);
+
+	assert_int_equal(left_in(memory), 7);
+	memory_close(memory);
+}
+
+/* It would be waited for in vain. */
+static void
+a_file_of_another_user_is_refused_whoever_holds_it(void **state)
+{
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	make_file(SIZE);
+	const pid_t pid = start_holding_the_file();
+
+	assert_int_equal(chown(path.text, 65534, 65534), 0);
+	assert_refused(path.text, "it belongs to user 65534");
+	end_holder(pid);
 }
 
 #define file_test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -423,7 +520,10 @@ main(void)
 		file_test(a_file_that_others_may_write_is_refused),
 		file_test(a_file_of_another_user_is_refused),
 		file_test(a_full_disk_is_told_at_the_start),
-		file_test(buckets_outlive_the_system_and_locks_do_not),
+		file_test(whoever_is_alone_finds_the_buckets_and_no_locks),
+		file_test(whoever_is_not_alone_changes_nothing),
+		file_test(a_file_that_stays_locked_is_not_waited_for_forever),
+		file_test(a_file_of_another_user_is_refused_whoever_holds_it),
 	};
 	struct err err;
 

@@ -109,6 +109,42 @@ what_is_answered_cannot_be_cancelled(void **state)
 	assert_string_equal(memory_store(memory)->name, "memory");
 }
 
+static void
+add_latencies(void *sum, const struct counter_sample *sample)
+{
+	if (sample->family == COUNT_STORE_LATENCY &&
+		strcmp(sample->labels, "store=\"memory\"") == 0)
+		*(int64_t *)sum += sample->value;
+}
+
+static int64_t
+decisions_timed(void)
+{
+	int64_t sum = 0;
+
+	counter_each(add_latencies, &sum);
+	return sum;
+}
+
+/* Not those of a memory that only helps another store. */
+static void
+decisions_are_timed_if_that_is_wanted(void **state)
+{
+	struct made_limit made;
+
+	(void)state;
+	make_limit(&made, "l", "1/1h");
+	(void)memory_decide(memory, &made, "a", 1, IN_2026_US);
+	assert_int_equal(decisions_timed(), 0);
+	memory_count(memory);
+	assert_int_equal(
+		memory_decide(memory, &made, "b", 1, IN_2026_US).verdict, VERDICT_ADMITTED);
+	assert_int_equal(decisions_timed(), 1);
+	assert_int_equal(
+		memory_decide(memory, &made, "b", 1, IN_2026_US).verdict, VERDICT_REJECTED);
+	assert_int_equal(decisions_timed(), 2);
+}
+
 /* ---- several limits ---- */
 
 static void
@@ -245,6 +281,8 @@ the_area_is_zero_and_aligned(void **state)
 	(void)state;
 	assert_memory_equal(memory_area(memory), zero, sizeof zero);
 	assert_int_equal((uintptr_t)memory_area(memory) % 64, 0);
+	assert_memory_equal(memory_process_area(memory), zero, sizeof zero);
+	assert_int_equal((uintptr_t)memory_process_area(memory) % sizeof(int64_t), 0);
 }
 
 #define memory_test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -258,6 +296,7 @@ main(void)
 		memory_test(two_stores_are_two),
 		memory_test(without_a_time_it_is_the_walls),
 		memory_test(what_is_answered_cannot_be_cancelled),
+		memory_test(decisions_are_timed_if_that_is_wanted),
 		memory_test(all_limits_of_a_check_are_spent_or_none),
 		memory_test(a_bucket_may_have_one_to_sixteen_fields),
 		memory_test(a_full_store_takes_every_new_client_and_counts_the_live_ones_dropped),

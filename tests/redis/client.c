@@ -25,7 +25,8 @@ client_open_with(struct client *client, const struct redis_settings *settings, v
 	assert_non_null(client->loop);
 	client->resolver = resolver_new_with(client->loop, resolv_conf, &err);
 	assert_non_null(client->resolver);
-	client->breaker = breaker_attach(area, area == NULL ? 0 : MEMORY_AREA_SIZE, SLICE("test"));
+	client->breaker = redis_breaker(&client->settings,
+		&(const struct breaker_areas){ .host = area, .size = MEMORY_AREA_SIZE });
 	assert_non_null(client->breaker);
 	client->redis =
 		redis_new(client->loop, client->resolver, &client->settings, client->breaker, &err);

@@ -3,6 +3,8 @@
 #include "weir/breaker.h"
 #include "weir/hash.h"
 #include "weir/memory.h"
+#include "weir/redis.h"
+#include "weir/units.h"
 
 #include <signal.h>
 #include <stdatomic.h>
@@ -18,28 +20,32 @@
 /* The longest back-off with its jitter. */
 #define LONGEST_US (INT64_C(12) * BREAKER_BACKOFF_MAX_US / 10)
 
-static void *area;
+/* The process's is not shared, as it is with memory_process_area. */
+static struct breaker_areas areas;
+static _Alignas(64) uint8_t process_area[MEMORY_AREA_SIZE];
 
 static int
 setup(void **state)
 {
 	(void)state;
-	area = mmap(
+	memset(process_area, 0, sizeof process_area);
+	areas = (struct breaker_areas){ .process = process_area, .size = MEMORY_AREA_SIZE };
+	areas.host = mmap(
 		NULL, MEMORY_AREA_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	return area == MAP_FAILED ? -1 : 0;
+	return areas.host == MAP_FAILED ? -1 : 0;
 }
 
 static int
 teardown(void **state)
 {
 	(void)state;
-	return munmap(area, MEMORY_AREA_SIZE);
+	return munmap(areas.host, MEMORY_AREA_SIZE);
 }
 
 static struct breaker *
 attach(const char *target)
 {
-	struct breaker *breaker = breaker_attach(area, MEMORY_AREA_SIZE, slice_of(target));
+	struct breaker *breaker = breaker_attach(&areas, slice_of(target));
 
 	assert_non_null(breaker);
 	return breaker;
@@ -107,7 +113,7 @@ one_may_probe_when_the_back_off_is_over(void **state)
 
 	(void)state;
 	assert_true(breaker_open(breaker, NOW_US));
-	const int64_t at = breaker_probe_at(breaker);
+	const int64_t at = breaker_probe_at(breaker, NOW_US);
 
 	assert_in_range(
 		at - NOW_US, BREAKER_BACKOFF_MIN_US * 8 / 10, BREAKER_BACKOFF_MIN_US * 12 / 10);
@@ -127,16 +133,16 @@ the_back_off_doubles_up_to_a_second(void **state)
 	(void)state;
 	assert_true(breaker_open(breaker, now));
 	for (unsigned i = 0; i < 10; i++) {
-		now = breaker_probe_at(breaker);
+		now = breaker_probe_at(breaker, now);
 		assert_true(breaker_take_probe(breaker, now));
 		backoff =
 			backoff * 2 < BREAKER_BACKOFF_MAX_US ? backoff * 2 : BREAKER_BACKOFF_MAX_US;
 		assert_in_range(
-			breaker_probe_at(breaker) - now, backoff * 8 / 10, backoff * 12 / 10);
+			breaker_probe_at(breaker, now) - now, backoff * 8 / 10, backoff * 12 / 10);
 	}
 	assert_true(breaker_close(breaker));
 	assert_true(breaker_open(breaker, now));
-	assert_in_range(breaker_probe_at(breaker) - now, 0, BREAKER_BACKOFF_MIN_US * 12 / 10);
+	assert_in_range(breaker_probe_at(breaker, now) - now, 0, BREAKER_BACKOFF_MIN_US * 12 / 10);
 	breaker_free(breaker);
 }
 
@@ -149,7 +155,7 @@ hosts_do_not_knock_all_at_once(void **state)
 	(void)state;
 	for (unsigned i = 0; i < 200; i++) {
 		assert_true(breaker_open(breaker, NOW_US));
-		const int64_t after = breaker_probe_at(breaker) - NOW_US;
+		const int64_t after = breaker_probe_at(breaker, NOW_US) - NOW_US;
 
 		least = after < least ? after : least;
 		most = after > most ? after : most;
@@ -175,6 +181,44 @@ a_target_is_one_breaker_and_others_are_others(void **state)
 	breaker_free(a);
 	breaker_free(b);
 	breaker_free(again);
+}
+
+/* Whatever is different may fail for its own reason. */
+static void
+a_server_that_is_used_in_another_way_is_another_target(void **state)
+{
+	const struct address server = { .kind = ADDRESS_UNIX, .host = "/redis" },
+			     other = { .kind = ADDRESS_UNIX, .host = "/other" };
+	const struct redis_settings uses[] = {
+		{ .server = server, .prefix = "weir:" },
+		{ .server = other, .prefix = "weir:" },
+		{ .server = server, .prefix = "weir:", .password = "a" },
+		{ .server = server, .prefix = "weir:", .password = "b" },
+		{ .server = server, .prefix = "weir:", .username = "a", .password = "b" },
+		{ .server = server, .prefix = "weir:", .username = "b", .password = "a" },
+		{ .server = server, .prefix = "weir:", .database = 1 },
+		{ .server = server, .prefix = "" },
+		{ .server = server, .prefix = "weir", .password = ":" },
+	};
+	struct breaker *breakers[LENGTH_OF(uses)];
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH_OF(uses); i++) {
+		breakers[i] = redis_breaker(&uses[i], &areas);
+		assert_non_null(breakers[i]);
+		assert_false(breaker_is_open(breakers[i]));
+		assert_true(breaker_open(breakers[i], NOW_US));
+		/* Whose deadline is another waits for the same server. */
+		struct redis_settings patient = uses[i];
+
+		patient.deadline_us = US_PER_S;
+		struct breaker *again = redis_breaker(&patient, &areas);
+
+		assert_true(breaker_is_open(again));
+		breaker_free(again);
+	}
+	for (size_t i = 0; i < LENGTH_OF(uses); i++)
+		breaker_free(breakers[i]);
 }
 
 /* As after many reloads, each with another server. */
@@ -210,8 +254,9 @@ when_the_area_is_full_a_breaker_is_of_its_own(void **state)
 static void
 without_an_area_it_works_as_well(void **state)
 {
-	struct breaker *a = breaker_attach(NULL, 0, SLICE("x")),
-		       *b = breaker_attach(NULL, 0, SLICE("x"));
+	struct breaker_areas none = { NULL, NULL, 0 };
+	struct breaker *a = breaker_attach(&none, SLICE("x")),
+		       *b = breaker_attach(&none, SLICE("x"));
 
 	(void)state;
 	assert_true(breaker_open(a, NOW_US));
@@ -241,7 +286,7 @@ meet(struct tally *tally, unsigned at)
 static void
 compete(struct tally *tally)
 {
-	struct breaker *breaker = breaker_attach(area, MEMORY_AREA_SIZE, SLICE("shared"));
+	struct breaker *breaker = breaker_attach(&areas, SLICE("shared"));
 	int64_t now = NOW_US;
 
 	for (unsigned round = 0; breaker != NULL && round < ROUNDS; round++, now += DAY_US) {
@@ -300,7 +345,7 @@ a_process_that_dies_while_it_probes_is_forgotten(void **state)
 
 	(void)state;
 	assert_true(breaker_open(breaker, NOW_US));
-	const int64_t at = breaker_probe_at(breaker);
+	const int64_t at = breaker_probe_at(breaker, NOW_US);
 	const pid_t pid = fork();
 
 	assert_true(pid >= 0);
@@ -309,8 +354,94 @@ a_process_that_dies_while_it_probes_is_forgotten(void **state)
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
 	assert_false(breaker_take_probe(breaker, at));
-	assert_true(breaker_take_probe(breaker, breaker_probe_at(breaker)));
+	assert_true(breaker_take_probe(breaker, breaker_probe_at(breaker, at)));
 	breaker_free(breaker);
+}
+
+/* ---- what a death or a restart leaves ---- */
+
+/* The area on a disk, before and after the host was started: its clock begins anew. */
+static void
+a_time_that_nobody_can_have_stored_is_past(void **state)
+{
+	struct breaker *breaker = attach("unix:/redis");
+	const int64_t now = 5000000;
+
+	(void)state;
+	assert_true(breaker_open(breaker, now + 30 * DAY_US));
+	assert_int_equal(breaker_probe_at(breaker, now), now);
+	assert_true(breaker_take_probe(breaker, now));
+	assert_in_range(breaker_probe_at(breaker, now), now + 1, now + LONGEST_US);
+	assert_false(breaker_take_probe(breaker, now));
+	assert_int_equal(breaker_open_for(breaker, now), 0);
+	breaker_free(breaker);
+}
+
+/* Whoever opens it may die between any two stores. */
+static void
+a_back_off_that_was_not_stored_is_the_least(void **state)
+{
+	static const int64_t left[] = { 0, -1, 1, INT64_MIN, INT64_MAX, INT64_MAX / 2 + 1 };
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH_OF(left); i++) {
+		struct breaker *breaker = attach("unix:/redis");
+		int64_t *words = areas.host, *backoff = NULL;
+
+		assert_true(breaker_open(breaker, NOW_US));
+		for (size_t w = 0; w < MEMORY_AREA_SIZE / sizeof words[0]; w++) {
+			if (words[w] == BREAKER_BACKOFF_MIN_US)
+				backoff = &words[w];
+		}
+		assert_non_null(backoff);
+		*backoff = left[i];
+		const int64_t now = breaker_probe_at(breaker, NOW_US);
+
+		assert_true(breaker_take_probe(breaker, now));
+		assert_in_range(breaker_probe_at(breaker, now) - now,
+			BREAKER_BACKOFF_MIN_US * 8 / 10, LONGEST_US);
+		assert_true(breaker_close(breaker));
+		breaker_free(breaker);
+	}
+}
+
+/* ---- a process's own ---- */
+
+static void
+what_is_our_own_is_open_for_all_of_this_process_and_nobody_else(void **state)
+{
+	struct breaker *breaker = attach("unix:/redis"), *thread = attach("unix:/redis"),
+		       *elsewhere = attach("unix:/other");
+	struct breaker_areas others = areas;
+	static _Alignas(64) uint8_t others_area[MEMORY_AREA_SIZE];
+
+	(void)state;
+	others.process = others_area;
+	struct breaker *other = breaker_attach(&others, SLICE("unix:/redis"));
+
+	assert_non_null(other);
+	assert_true(breaker_open_own(breaker, NOW_US));
+	assert_false(breaker_open_own(thread, NOW_US));
+	assert_true(breaker_is_open(breaker));
+	assert_true(breaker_is_open(thread));
+	assert_false(breaker_is_open(other));
+	assert_false(breaker_is_open(elsewhere));
+	assert_int_equal(breaker_open_for(thread, NOW_US + 5), 5);
+	/* The right to probe is the process's, too. */
+	const int64_t at = breaker_probe_at(thread, NOW_US);
+
+	assert_in_range(at - NOW_US, 1, LONGEST_US);
+	assert_true(breaker_take_probe(thread, at));
+	assert_false(breaker_take_probe(breaker, at));
+	/* Others may open the host's, and it closes with ours: whoever was let in knows. */
+	assert_true(breaker_open(other, at));
+	assert_true(breaker_close(breaker));
+	assert_false(breaker_is_open(thread));
+	assert_false(breaker_is_open(other));
+	breaker_free(breaker);
+	breaker_free(thread);
+	breaker_free(elsewhere);
+	breaker_free(other);
 }
 
 /* ---- the log ---- */
@@ -377,10 +508,14 @@ main(void)
 		breaker_test(the_back_off_doubles_up_to_a_second),
 		breaker_test(hosts_do_not_knock_all_at_once),
 		breaker_test(a_target_is_one_breaker_and_others_are_others),
+		breaker_test(a_server_that_is_used_in_another_way_is_another_target),
 		breaker_test(when_the_area_is_full_a_breaker_is_of_its_own),
 		breaker_test(without_an_area_it_works_as_well),
 		breaker_test(of_several_processes_one_finds_that_it_was_it),
 		breaker_test(a_process_that_dies_while_it_probes_is_forgotten),
+		breaker_test(a_time_that_nobody_can_have_stored_is_past),
+		breaker_test(a_back_off_that_was_not_stored_is_the_least),
+		breaker_test(what_is_our_own_is_open_for_all_of_this_process_and_nobody_else),
 	};
 	struct err err;
 

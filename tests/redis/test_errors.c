@@ -216,10 +216,13 @@ says_late(struct fake_peer *peer)
 static void
 a_check_that_is_late_twice_is_given_up(void **state)
 {
+	const int64_t late = counter_sum(COUNT_LATE_CHECKS);
+
 	open_with(says_late);
 	const struct decision decision = client_decide(&client, &made, "k");
 
 	assert_unavailable(&decision, UNAVAILABLE_LATE);
+	assert_int_equal(counter_sum(COUNT_LATE_CHECKS), late + 2);
 	assert_int_equal(atomic_load(&fake.seen->checks), 2);
 	assert_false(breaker_is_open(client.breaker));
 	(void)close_both(state);

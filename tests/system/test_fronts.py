@@ -236,6 +236,16 @@ class ChunkTests:
             "length": len(body), "sha256": hashlib.sha256(body).hexdigest()})
 
 
+class NoLengthTests:
+    """For fronts that pass an upload in chunks on without its length, which must not vanish."""
+
+    def test_upload_in_chunks_is_411(self):
+        answer = self.front.ask("/hash.php", "POST", body=os.urandom(3 * MIB), chunked=True)
+        self.assertEqual((answer.status, answer.is_whole), (411, True))
+        self.assertIn("Content-Length", answer.text)
+        self.assertEqual(self.front.ask("/index.php").status, 200)
+
+
 class NginxTests(FrontTests):
     needs = ("nginx",)
     keep = True
@@ -259,11 +269,11 @@ class NginxNotKept(ChunkTests, NginxTests, Case):
     keep = False
 
 
-class NginxKeptUnbuffered(NginxTests, Case):
+class NginxKeptUnbuffered(NoLengthTests, NginxTests, Case):
     store_uploads = False
 
 
-class NginxNotKeptUnbuffered(NginxTests, Case):
+class NginxNotKeptUnbuffered(NoLengthTests, NginxTests, Case):
     with_redis = True
     keep = False
     store_uploads = False
