@@ -25,8 +25,8 @@ struct gate_commons *gate_commons_new(struct err *err) WEIR_MUST_CHECK;
 void gate_commons_free(struct gate_commons *commons);
 
 /* The breaker of the snapshot's Redis, the same one that its gates use. NULL: no memory. */
-struct breaker *gate_breaker(const struct snapshot *snapshot, struct memory *memory,
-	struct err *err) WEIR_MUST_CHECK;
+struct breaker *gate_breaker(
+	const struct snapshot *snapshot, struct memory *memory, struct err *err) WEIR_MUST_CHECK;
 
 /* What all gates of the process share. */
 struct gate_shared {

@@ -34,8 +34,8 @@ struct redis_settings {
 };
 
 /* The breaker of the server as these settings use it. NULL: no memory. */
-struct breaker *redis_breaker(const struct redis_settings *settings,
-	const struct breaker_areas *areas) WEIR_MUST_CHECK;
+struct breaker *redis_breaker(
+	const struct redis_settings *settings, const struct breaker_areas *areas) WEIR_MUST_CHECK;
 
 /* Begins to connect at once, unless the breaker is open. */
 struct redis *

@@ -61,6 +61,10 @@ ask_is_down(struct gate_request *request, const struct store *asked)
 	struct store *memory = memory_store(request->gate->shared.memory);
 	const enum store_down what = request->route->config->store_down;
 
+	if (asked == memory)
+		gate_log_once_a_minute(request->gate, &request->gate->memory_log,
+			"The memory store did not decide: a process that stands still may hold "
+			"its lock. Requests pass, unless store_down = reject.");
 	if (what == STORE_DOWN_LOCAL && asked != memory)
 		ask(request, memory);
 	else if (what == STORE_DOWN_REJECT)

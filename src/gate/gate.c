@@ -119,6 +119,7 @@ gate_new(struct loop *loop, const struct gate_shared *shared, struct snapshot *s
 	gate->resume.run = follow_on_resume;
 	gate->resume.context = gate;
 	gate->overflow_log = gate->address_log;
+	gate->memory_log = gate->address_log;
 	if (make_parts(gate, snapshot, err) != 0) {
 		gate_free(gate);
 		return NULL;

@@ -50,7 +50,7 @@ struct gate {
 	unsigned in_flight, max_in_flight;
 	struct buf scratch; /* fields of ours */
 	struct buf head; /* a response head on its way out */
-	struct log_throttle backend_log, address_log, claim_log, overflow_log;
+	struct log_throttle backend_log, address_log, claim_log, overflow_log, memory_log;
 };
 
 /* How it went for a request whose answer others wait for. */

@@ -34,9 +34,7 @@ enum { LOCK_OPENING, LOCK_IN_USE };
 static int
 set_lock(int fd, int which, short type)
 {
-	struct flock lock = {
-		.l_type = type, .l_whence = SEEK_SET, .l_start = which, .l_len = 1
-	};
+	struct flock lock = { .l_type = type, .l_whence = SEEK_SET, .l_start = which, .l_len = 1 };
 
 	return fcntl(fd, F_OFD_SETLK, &lock);
 }
@@ -120,8 +118,8 @@ make_file(struct memory *memory, int fd, uint64_t size, struct err *err)
 	if (error != 0)
 		(void)err_set(err, "no room for %llu bytes: %s", (unsigned long long)size,
 			strerror(error));
-	else if (lock_in_use(fd, &is_alone, err) == 0 &&
-		memory_map(memory, fd, size, err) == 0 && memory_format(memory, size, err) == 0)
+	else if (lock_in_use(fd, &is_alone, err) == 0 && memory_map(memory, fd, size, err) == 0 &&
+		memory_format(memory, size, err) == 0)
 		return FILE_READY;
 	return FILE_SPOILT;
 }

@@ -102,8 +102,7 @@ memory_count(struct memory *memory)
 	counters->failures[UNAVAILABLE_LOCK] = counter_find(COUNT_STORE_FAILURES,
 		(const struct slice[]){ name, slice_of(unavailable_names[UNAVAILABLE_LOCK]) });
 	counters->failures[UNAVAILABLE_OVERLOAD] = counter_find(COUNT_STORE_FAILURES,
-		(const struct slice[]){
-			name, slice_of(unavailable_names[UNAVAILABLE_OVERLOAD]) });
+		(const struct slice[]){ name, slice_of(unavailable_names[UNAVAILABLE_OVERLOAD]) });
 	counters->are_found = true;
 }
 

@@ -60,8 +60,7 @@ outage_found(struct redis *redis)
 	log_warn("The breaker was found open: Redis is not asked before a probe succeeds.",
 		LOG_TEXT("server", redis->name),
 		LOG_INT("for_s", breaker_open_for(redis->breaker, now) / US_PER_S),
-		LOG_INT("probe_in_ms",
-			(breaker_probe_at(redis->breaker, now) - now) / US_PER_MS));
+		LOG_INT("probe_in_ms", (breaker_probe_at(redis->breaker, now) - now) / US_PER_MS));
 }
 
 void

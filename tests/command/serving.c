@@ -2,6 +2,7 @@
 #include "serving.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <unistd.h>
 
 struct directory directory;
@@ -116,6 +117,24 @@ int
 connect_to(const char *name)
 {
 	return unix_connect(directory_path(&directory, name).text);
+}
+
+const char *
+page(const char *path)
+{
+	static char answer[200000];
+	const int fd = connect_to("status.sock");
+	char request[100];
+	size_t len = 0;
+	ssize_t n;
+
+	(void)snprintf(request, sizeof request, "GET %s HTTP/1.0\r\n\r\n", path);
+	assert_true(socket_send(fd, slice_of(request)));
+	while ((n = recv(fd, answer + len, sizeof answer - 1 - len, 0)) > 0)
+		len += (size_t)n;
+	answer[len] = '\0';
+	(void)close(fd);
+	return answer;
 }
 
 unsigned

@@ -50,6 +50,10 @@ extern const char *const params[];
 
 int connect_to(const char *name);
 
+/* The head and the body of a page of DIR/status.sock, until the next one is asked for; "" if nobody
+ * answers. */
+const char *page(const char *path);
+
 /* Of a request at this socket in the directory; 0 if it is not answered in full. */
 unsigned status_at(const char *name);
 

@@ -125,16 +125,22 @@ wrong_password_is_an_error_with_its_remedy(void **state)
 	redis_server_open(&server, NULL);
 	directory_write(&directory, "password", SLICE("wrong\n"));
 	assert_int_equal(chmod(directory_path(&directory, "password").text, 0600), 0);
-	weir_start(with_redis(
-		server.address.host, "username = weir\npassword_file = DIR/password\n", ""));
+	weir_start(with_redis(server.address.host,
+		"username = weir\npassword_file = DIR/password\n"
+		"[weir]\nmetrics = unix:DIR/status.sock\n",
+		""));
 	assert_said_soon(0, "error: Redis cannot be used");
 	assert_row(process_said(&process, "remedy=\"username and password_file of [redis]"), "%s",
 		process_error(&process));
+	/* Though it is this process's alone. */
+	assert_non_null(strstr(page("/metrics"), "\nweir_breaker_open 1\n"));
+	assert_non_null(strstr(page("/healthz"), "degraded"));
 	redisContext *direct = redis_server_connect(&server);
 
 	redis_ok(direct, "ACL SETUSER weir on >wrong ~weir:* +@all");
 	redisFree(direct);
 	assert_said_soon(0, "info: Redis answers again");
+	assert_non_null(strstr(page("/metrics"), "\nweir_breaker_open 0\n"));
 	weir_stop();
 }
 

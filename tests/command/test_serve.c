@@ -73,34 +73,6 @@ notify_socket_that_is_none_does_no_harm(void **state)
 
 /* ---- state, metrics, logs ---- */
 
-/* Never a memory of its own: a web server that starts several of us expects one limit. */
-static void
-without_a_state_path_a_shared_file_is_used(void **state)
-{
-	char path[64], line[1000], left[64];
-	bool is_shared = false;
-
-	(void)state;
-	(void)snprintf(left, sizeof left, "/dev/shm/weir-%u.state", (unsigned)geteuid());
-	const bool was_there = access(left, F_OK) == 0;
-
-	weir_start(LISTEN NONE ALL);
-	(void)snprintf(path, sizeof path, "/proc/%d/maps", (int)process.pid);
-	FILE *maps = fopen(path, "r");
-
-	assert_non_null(maps);
-	(void)snprintf(path, sizeof path, "/dev/shm/weir-%u.state\n", (unsigned)geteuid());
-	while (fgets(line, sizeof line, maps) != NULL)
-		is_shared = is_shared || strstr(line, path) != NULL ||
-			strstr(line, "/weir/state\n") != NULL;
-	(void)fclose(maps);
-	weir_stop();
-	/* Not for whoever runs weir here besides. */
-	if (!was_there)
-		(void)unlink(left);
-	assert_true(is_shared);
-}
-
 static void
 state_that_cannot_be_used_ends_it_with_a_sentence(void **state)
 {
@@ -111,25 +83,6 @@ state_that_cannot_be_used_ends_it_with_a_sentence(void **state)
 	assert_row(process_said(&process, "/none/state"), "%s", process_error(&process));
 	/* Its socket has gone with it. */
 	assert_int_equal(access(directory_path(&directory, "weir.sock").text, F_OK), -1);
-}
-
-/* The status line and the body of a page, or "" if nobody answers. */
-static const char *
-page(const char *path)
-{
-	static char answer[200000];
-	const int fd = connect_to("status.sock");
-	char request[100];
-	size_t len = 0;
-	ssize_t n;
-
-	(void)snprintf(request, sizeof request, "GET %s HTTP/1.0\r\n\r\n", path);
-	assert_true(socket_send(fd, slice_of(request)));
-	while ((n = recv(fd, answer + len, sizeof answer - 1 - len, 0)) > 0)
-		len += (size_t)n;
-	answer[len] = '\0';
-	(void)close(fd);
-	return answer;
 }
 
 static void
@@ -316,7 +269,6 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(systemd_is_told_how_it_is),
 		TEST(notify_socket_that_is_none_does_no_harm),
-		TEST(without_a_state_path_a_shared_file_is_used),
 		TEST(state_that_cannot_be_used_ends_it_with_a_sentence),
 		TEST(metrics_and_health_can_be_asked_for),
 		TEST(metrics_address_that_is_taken_is_an_error_and_tried_again),

@@ -2,6 +2,7 @@
  * Which requests are decided, and how: with the store away, by limits that only count, for clients
  * that do not say who they are; and those that are none.
  */
+#include "../../src/memory/memory_private.h"
 #include "../lib/limits.h"
 #include "serve.h"
 #include "weir/store.h"
@@ -64,6 +65,28 @@ without_the_store_requests_are_503_where_that_is_wanted(void **state)
 	assert_int_equal(fake_app_look(app).accepted, 0);
 	/* Who has no limit needs no store. */
 	assert_int_equal(rig_status(&rig, "GET", "/free", NULL), 200);
+}
+
+/* As by a process that was stopped inside. */
+static void
+lock_of_the_memory_store_that_is_held_lets_pass_and_is_told_of(void **state)
+{
+	(void)state;
+	open_rig(APP "[limit one]\npolicy = 1/1h\n" ALL "limit = one\n");
+	const int64_t undecided = rig_outcome("all", "undecided");
+
+	for (uint32_t i = 0; i < rig.memory->header->stripe_count; i++)
+		assert_int_equal(
+			pthread_mutex_lock(&memory_stripe_at(rig.memory, i).stripe->lock), 0);
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(rig_status(&rig, "GET", "/", NULL), 200);
+	for (uint32_t i = 0; i < rig.memory->header->stripe_count; i++)
+		assert_int_equal(
+			pthread_mutex_unlock(&memory_stripe_at(rig.memory, i).stripe->lock), 0);
+	assert_int_equal(rig_outcome("all", "undecided") - undecided, 3);
+	assert_int_equal(rig_status(&rig, "GET", "/", NULL), 200);
+	assert_int_equal(rig_status(&rig, "GET", "/", NULL), 429);
+	assert_int_equal(rig_logged(&rig, "The memory store did not decide"), 1);
 }
 
 /* ---- limits that only count ---- */
@@ -304,6 +327,7 @@ main(void)
 		TEST(without_the_store_this_host_counts_alone),
 		TEST(without_the_store_requests_pass_where_that_is_wanted),
 		TEST(without_the_store_requests_are_503_where_that_is_wanted),
+		TEST(lock_of_the_memory_store_that_is_held_lets_pass_and_is_told_of),
 		TEST(nothing_is_rejected_where_nothing_is_enforced),
 		TEST(limit_that_is_not_enforced_rejects_nobody_and_spares_no_other),
 		TEST(time_far_ahead_is_taken_as_empty_and_counted),

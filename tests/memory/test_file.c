@@ -422,8 +422,8 @@ whoever_is_not_alone_changes_nothing(void **state)
 	make_file(SIZE);
 	struct memory *memory = memory_open_size(path.text, SIZE);
 	const struct hash_wide key = hash_wide(memory->header->hash_key, SLICE("k"));
-	const struct stripe_view view = memory_stripe_at(memory,
-		(memory_stripe(memory, &key).index + 1) % memory->header->stripe_count);
+	const struct stripe_view view = memory_stripe_at(
+		memory, (memory_stripe(memory, &key).index + 1) % memory->header->stripe_count);
 
 	spend(memory, 1);
 	memset(memory_area(memory), 'x', MEMORY_AREA_SIZE);

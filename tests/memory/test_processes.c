@@ -402,8 +402,8 @@ a_process_that_stands_still_inside_holds_up_its_stripe_only(void **state)
 	find_key(memory, false, other);
 	wait_until_stopped(pid);
 	memory_count(memory);
-	const counter_cell failures = counter_find(COUNT_STORE_FAILURES,
-		(const struct slice[]){ SLICE("memory"), SLICE("lock") });
+	const counter_cell failures = counter_find(
+		COUNT_STORE_FAILURES, (const struct slice[]){ SLICE("memory"), SLICE("lock") });
 	const int64_t failed = counter_sum(failures);
 	const int64_t first_us = assert_held(memory, &made, "held");
 	int64_t next_us = US_PER_S;
@@ -550,9 +550,8 @@ cross(unsigned number)
 	const char *const names[] = { "held", other };
 	struct memory_asked asked = memory_question(&made, names[number % 2], 1, IN_2026_US);
 
-	asked.check.items[1] = (struct check_item){
-		.limit = &made.limit, .key = slice_of(names[(number + 1) % 2])
-	};
+	asked.check.items[1] = (struct check_item){ .limit = &made.limit,
+		.key = slice_of(names[(number + 1) % 2]) };
 	asked.check.count = 2;
 	meet(&shared->arrived);
 	for (unsigned i = 0; i < CROSSINGS; i++)

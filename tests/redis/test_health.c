@@ -60,8 +60,8 @@ misses_that_an_answer_lies_between_are_not_in_a_row(void **state)
 	for (unsigned i = 1; i <= BREAKER_MISSES + 1; i++) {
 		const struct decision decision = client_decide(&client, &made, "k");
 
-		assert_int_equal(decision.verdict,
-			i == IN_TIME ? VERDICT_ADMITTED : VERDICT_UNAVAILABLE);
+		assert_int_equal(
+			decision.verdict, i == IN_TIME ? VERDICT_ADMITTED : VERDICT_UNAVAILABLE);
 		/* For the late answer. */
 		run_loop_for_ms(client.loop, DEADLINE_US * 3 / 4 / US_PER_MS);
 	}
@@ -112,8 +112,8 @@ a_clock_that_is_set_is_learnt_with_the_next_answer(void **state)
 	for (size_t i = 0; i < LENGTH_OF(steps); i++) {
 		atomic_store(&times->ahead_us, steps[i] * US_PER_S);
 		for (unsigned j = 0; j < 2; j++)
-			assert_int_equal(client_decide(&client, &made, "k").verdict,
-				VERDICT_ADMITTED);
+			assert_int_equal(
+				client_decide(&client, &made, "k").verdict, VERDICT_ADMITTED);
 		assert_in_range(atomic_load(&times->good_for_us), 1, PATIENT_US);
 	}
 	(void)close_both(state);

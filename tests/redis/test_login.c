@@ -88,8 +88,8 @@ make_user_of_the_manual(void)
 	while (fgets(line, sizeof line, file) != NULL) {
 		if (strncmp(line, mark, sizeof mark - 1) != 0)
 			continue;
-		for (char *right = strtok_r(line + sizeof mark - 1, " \"\n", &rest);
-			right != NULL; right = strtok_r(NULL, " \"\n", &rest)) {
+		for (char *right = strtok_r(line + sizeof mark - 1, " \"\n", &rest); right != NULL;
+			right = strtok_r(NULL, " \"\n", &rest)) {
 			redis_ok(direct, "ACL SETUSER least %s", right);
 			rights++;
 		}
