@@ -163,6 +163,8 @@ connection_start(struct run *run, struct connection *connection, int64_t due_us)
 		return;
 	}
 	write_out(connection);
+	/* The end of a kept connection that came with the last answer is told no second time. */
+	read_in(run, connection);
 }
 
 void
