@@ -224,6 +224,8 @@ class DrainTests(Case):
         weir = Weir(self.place, self.php, ROUTES, spawned=True, name="spawned")
         front = self.start(LighttpdSpawn(self.place, weir))
         self.assertEqual(front.ask("/index.php").status, 200)
+        # Who is told to stop before it serves has nothing to drain, and says nothing.
+        wait_until(lambda: self.place.read_log(front.name).count("Serving.") == 4, "all serve")
         # Front.stop waits until none is left.
         self.assertEqual(len(front.weirs()), 4)
         front.stop()
