@@ -18,7 +18,8 @@ enum { MEMORY_SIZE_MIN = 1024 * 1024, MEMORY_AREA_SIZE = 1024 };
  * Opens the file or makes it, `size` bytes large. It must be a regular file of our own user that no
  * other may write. A file of another version of weir is replaced, and nothing else; one of another
  * size is used as it is, and *size says how large that is. All processes that name the file share
- * it.
+ * it. Whoever is alone on it frees what its last users held. Somebody else who makes the file is
+ * waited for, some seconds at the most.
  */
 struct memory *memory_open(const char *path, uint64_t *size, struct err *err) WEIR_MUST_CHECK;
 

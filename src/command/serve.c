@@ -157,7 +157,8 @@ open_parts(struct serve *serve, struct err *err)
 		serve_attach_breaker(serve, err) != 0)
 		return -1;
 	if (report_add_gauge(serve->report, "weir_breaker_open",
-		    "1 while Redis is not asked because it failed; shared by the host's processes.",
+		    "1 while Redis is not asked because it failed; shared by the processes of the "
+		    "host that use it alike.",
 		    read_breaker, serve) != 0)
 		return err_set(err, "too many gauges");
 	serve->reloads[0] = counter_find(COUNT_RELOADS, &SLICE("refused"));

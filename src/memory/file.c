@@ -4,8 +4,8 @@
  * until they end.
  *
  * A second lock is shared and held for as long as the file is used, so whoever comes knows whether
- * he is alone. Both belong to the open file: the kernel lets go of them when a process dies, and
- * other users, who may not open the file, cannot take them.
+ * he is alone. Both belong to the open file, which its mapping holds: the kernel lets go of them
+ * when a process dies, and other users, who may not open the file, cannot take them.
  */
 #include "memory_private.h"
 
@@ -200,14 +200,11 @@ open_once(struct memory *memory, const char *path, uint64_t *size, struct err *e
 	/* Only while it is locked, and the path is its own. */
 	if (state == FILE_FOREIGN || state == FILE_SPOILT)
 		(void)unlink(path);
-	if (state == FILE_READY) {
+	if (state == FILE_READY)
 		(void)set_lock(fd, LOCK_OPENING, F_UNLCK);
-		memory->fd = fd;
-	} else {
-		/* A mapping would hold the open file, and its locks, too. */
+	else
 		memory_unmap(memory);
-		(void)close(fd);
-	}
+	(void)close(fd);
 	return state;
 }
 

@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 /* Changes with every change of the layout. */
 const char memory_magic[MAGIC_SIZE] = "weirm04";
@@ -176,7 +175,6 @@ memory_new(struct err *err)
 		(void)err_set(err, "no memory");
 		return NULL;
 	}
-	memory->fd = -1;
 	memory_store_init(memory);
 	return memory;
 }
@@ -201,8 +199,6 @@ memory_close(struct memory *memory)
 	if (memory == NULL)
 		return;
 	memory_unmap(memory);
-	if (memory->fd >= 0)
-		(void)close(memory->fd);
 	free(memory);
 }
 

@@ -21,7 +21,6 @@ struct memory {
 	struct store store;
 	struct memory_header *header;
 	uint64_t mapped;
-	int fd; /* of the file, which it keeps from being revived; -1 */
 	_Atomic bool stuck[STRIPES_MAX]; /* a lock that was waited for in vain (locks.c) */
 	alignas(16) uint8_t process_area[MEMORY_AREA_SIZE];
 	struct memory_counters {
