@@ -245,4 +245,4 @@ class Identities(Case):
 
 
 if __name__ == "__main__":
-    weirtest.main()
+    weirtest.main(alone=True)

@@ -186,4 +186,4 @@ class OnRedis(LimitTests, Case):
 
 
 if __name__ == "__main__":
-    weirtest.main()
+    weirtest.main(alone=True)

@@ -286,4 +286,4 @@ class RedisFaults(Case):
 
 
 if __name__ == "__main__":
-    weirtest.main()
+    weirtest.main(alone=True)

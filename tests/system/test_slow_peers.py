@@ -178,4 +178,4 @@ class SlowPeers(Case):
 
 
 if __name__ == "__main__":
-    weirtest.main()
+    weirtest.main(alone=True)

@@ -155,13 +155,13 @@ class _Runner(unittest.TextTestRunner):
         super().__init__(**options)
 
 
-def main():
-    """Runs the file's tests. Those of other files wait meanwhile: what is measured here would be
-    spoilt by them. WEIR_TEST_NO_SKIP makes a missing program a failure."""
+def main(alone=False):
+    """Runs the file's tests, beside those of other files unless they want to be `alone`: what is
+    measured would be spoilt. WEIR_TEST_NO_SKIP makes a missing program a failure."""
     lock_path = os.path.join(BUILD if os.access(BUILD, os.W_OK) else tempfile.gettempdir(),
                              "system-tests.lock")
     with open(lock_path, "a", encoding="utf-8") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        fcntl.flock(lock, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
         program = unittest.main(module="__main__", testRunner=_Runner, exit=False)
     if "WEIR_TEST_NO_SKIP" in os.environ and program.result.skipped:
         sys.exit("tests were skipped")
