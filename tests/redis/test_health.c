@@ -132,6 +132,8 @@ reads_one_check(struct fake_peer *peer)
 {
 	redisReply *command = fake_answer_until_check(peer);
 
+	if (command == NULL)
+		return;
 	(void)fake_answer(peer, command);
 	freeReplyObject(command);
 	for (;;)
