@@ -6,7 +6,7 @@
 -- ARGV    expires   as of lua/decide.lua
 --         cost      of the request in tokens, at least 1. 0: nothing is decided; the lease is given back where it is held.
 --                   -1: likewise, it is prolonged
---         lease     which names the request, as a number; 0: none
+--         lease     which names the request, as a number; 0: none. -1: it is only looked, and nothing is spent
 --         then for each limit:
 --         n         how many policies; negative: a shadow limit, decided by itself, which never rejects the request
 --         create    1; 0: if its bucket is not there, the next key is decided on, so that no new one is made
@@ -20,7 +20,8 @@
 -- Returns {status, now, overflowed, used, wait, reset, ...}. Status: as of lua/decide.lua. Overflowed: bit i is set if limit i, from
 -- 0, was decided on its second key. Then three numbers for each policy in order, after the request if it was spent, else before:
 -- the tokens that are used, -1 - used if it is violated; the wait until one more is free, or if it is violated until the cost would
--- pass (-1: never); and the wait until none is used. With a cost of 0 or -1: {status, now}, status 1 if the lease was held.
+-- pass (-1: never); and the wait until none is used. With a cost of 0 or -1: {status, now}, status 1 if the lease was held. Who only
+-- looks is not admitted, whatever the policies say.
 --
 -- An algorithm is a function that makes a table of these. A state is whatever it likes; nil: nothing is known. One that was brought is
 -- its own, and may be changed in place. A moment is {now, cost, lease}.
@@ -205,7 +206,7 @@ if moment.cost <= 0 then
 	return {status, moment.now}
 end
 
-local admitted, clamped = true, 0
+local admitted, clamped = moment.lease ~= '-1', 0
 for i = 1, #items do
 	local item = items[i]
 	local value, signature = item.value, item.signature

@@ -286,7 +286,15 @@ struct config {
 	/* [redis] */
 	bool has_redis;
 	struct place redis_place;
-	struct address redis_server;
+	struct address redis_server; /* not to be asked if there are sentinels or a cluster */
+	struct address *redis_sentinels; /* all of one kind */
+	unsigned redis_sentinel_count;
+	const char *redis_master; /* the name that the sentinels know it by; NULL: no sentinels */
+	const char *redis_sentinel_username, *redis_sentinel_password; /* NULL: none */
+	const char *redis_tls_ca, *redis_tls_cert, *redis_tls_key; /* paths of PEM files, or NULL */
+	const char *redis_tls_name; /* what certificates must name; NULL: the host of the address */
+	struct address *redis_cluster; /* some of its servers, all of one kind */
+	unsigned redis_cluster_count; /* 0: it is none */
 	const char *redis_username,
 		*redis_password; /* the password is what stands in password_file; NULL: none */
 	uint64_t redis_database;

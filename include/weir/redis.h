@@ -12,8 +12,10 @@
 #include "weir/loop.h"
 #include "weir/resolver.h"
 #include "weir/store.h"
+#include "weir/tls.h"
 
 struct redis;
+struct cluster;
 
 /* The cells that stores over Redis count in: found once, while nothing is served (counter.h). */
 struct redis_counters {
@@ -23,9 +25,27 @@ struct redis_counters {
 
 void redis_counters_find(struct redis_counters *counters);
 
+/* Who knows where the server is: all with tcp:, or all with tls:, as the server itself then. */
+struct redis_sentinels {
+	const struct address *addresses;
+	unsigned count; /* 0: there are none, and the server is where its address says */
+	const char *master; /* the server's name there */
+	const char *username, *password; /* theirs; NULL: none */
+};
+
+/* Any few servers of a cluster; the others are reached as they are, with tcp: or tls:. */
+struct redis_cluster {
+	const struct address *addresses;
+	unsigned count; /* 0: it is none */
+};
+
 /* What is pointed to is the caller's and must last. */
 struct redis_settings {
-	struct address server;
+	struct address server; /* not looked at with sentinels, or with a cluster */
+	struct redis_sentinels sentinels;
+	struct redis_cluster cluster;
+	const struct tls *tls; /* for tls: addresses */
+	const char *tls_name; /* what certificates must be for; NULL: the host of the address */
 	const char *username, *password; /* NULL: none */
 	uint64_t database; /* SELECT is sent only if it is not 0 */
 	const char *prefix; /* of every key */
@@ -33,7 +53,8 @@ struct redis_settings {
 	const struct redis_counters *counters;
 };
 
-/* The breaker of the server as these settings use it. NULL: no memory. */
+/* The breaker of the server as these settings use it; of a master by its name, wherever it is. Of
+ * a cluster, one that is open while any of its servers is not asked. NULL: no memory. */
 struct breaker *redis_breaker(
 	const struct redis_settings *settings, const struct breaker_areas *areas) WEIR_MUST_CHECK;
 
@@ -51,5 +72,20 @@ void redis_free(struct redis *redis);
  * (COUNT_LEASES_LEFT).
  */
 struct store *redis_store(struct redis *redis);
+
+/*
+ * The store over a Redis Cluster: a store of its own, with its breaker, over each of its servers,
+ * so that one which is away takes no more with it than its keys. `breaker` is redis_breaker's; the
+ * servers' own are in `areas`. Seeds are connected to at once.
+ *
+ * A check whose keys are in several slots is decided slot by slot, by the one deadline. What was
+ * spent before a slot rejects is given back unless that might let more pass; so some may stay
+ * spent. What a server spends that does not answer in time stays spent.
+ */
+struct cluster *cluster_new(struct loop *loop, struct resolver *resolver,
+	const struct redis_settings *settings, const struct breaker_areas *areas,
+	struct breaker *breaker, struct err *err) WEIR_MUST_CHECK;
+void cluster_free(struct cluster *cluster);
+struct store *cluster_store(struct cluster *cluster);
 
 #endif

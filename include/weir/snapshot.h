@@ -57,6 +57,7 @@ struct snapshot {
 	counter_cell bad_requests; /* of no route */
 	counter_cell *identities, *overflows; /* as config->limits */
 	struct redis_counters redis; /* only with [redis] */
+	struct tls *tls; /* of [redis]; NULL: no address is tls: */
 	counter_cell *backends_in_flight; /* as config->backends */
 	counter_cell *backend_failures; /* by backend and exchange_result */
 	struct config_limit *cap_configs; /* what the caps were made of */

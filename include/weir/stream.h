@@ -1,5 +1,6 @@
 /*
- * A stream: one non-blocking socket with a bounded output queue and one deadline.
+ * A stream: one non-blocking socket with a bounded output queue and one deadline; with TLS if its
+ * owner wants it.
  *
  * Input is handed to the owner as it is read and must be taken at once; an owner that cannot take
  * more pauses the stream, and the peer is then slowed down by the kernel. Output is gathered and
@@ -20,6 +21,7 @@
 #include <sys/socket.h>
 
 struct stream;
+struct tls; /* tls.h */
 
 struct stream_handler {
 	/* At least one byte; valid until the call returns. */
@@ -55,6 +57,22 @@ struct stream *stream_new(struct loop *loop, int fd, const struct stream_handler
  */
 struct stream *stream_connect(struct loop *loop, const struct sockaddr *address, socklen_t len,
 	const struct stream_handler *handler, void *context, int *error) WEIR_MUST_CHECK;
+
+/*
+ * Right after stream_connect or stream_new: all bytes go through TLS. The name is the one that the
+ * peer must prove, a host's or an IP address; a host's is also told to the peer (SNI). The stream
+ * is connected when the handshake is over; until then nothing is read, whether it is paused or not,
+ * and what is written waits. `tls` must outlive the stream. -1: no memory, the stream is good only
+ * to be closed.
+ *
+ * A stream that is finished or closed with nothing queued ends TLS too (close_notify).
+ */
+int
+stream_start_tls(struct stream *stream, const struct tls *tls, const char *name) WEIR_MUST_CHECK;
+
+/* From within `failed`: why, in words, as a reason in the log. Valid until the stream is closed, or
+ * the next call. */
+const char *stream_reason(const struct stream *stream, int error);
 
 /* Drops what is queued. NULL is let pass. */
 void stream_close(struct stream *stream);

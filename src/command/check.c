@@ -1,5 +1,6 @@
 /* weir check: everything that is wrong with a configuration, and what it means in words. */
 #include "command.h"
+#include "connect.h"
 #include "surroundings.h"
 
 #include "weir/counter.h"
@@ -7,6 +8,7 @@
 #include "weir/snapshot.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static void
 print_words(const struct snapshot *snapshot)
@@ -45,16 +47,33 @@ file_argument(int argc, char **argv)
 	return config_argument(argc, argv);
 }
 
+/* Takes --connect out of the arguments, wherever it stands. */
+static bool
+take_connect(int *argc, char **argv)
+{
+	for (int i = 1; i < *argc; i++) {
+		if (strcmp(argv[i], "--connect") != 0)
+			continue;
+		for (; i + 1 < *argc; i++)
+			argv[i] = argv[i + 1];
+		(*argc)--;
+		return true;
+	}
+	return false;
+}
+
 int
 command_check(int argc, char **argv)
 {
+	const bool connects = take_connect(&argc, argv);
 	const char *file = file_argument(argc, argv);
 	struct diagnostics diagnostics;
 	struct err err;
 
 	if (file == NULL)
 		return usage_error("check",
-			"takes one file (also as --config FILE), or none for %s", DEFAULT_CONFIG);
+			"takes one file (also as --config FILE), or none for %s, and --connect",
+			DEFAULT_CONFIG);
 	if (hash_start(&err) != 0 || counter_thread_start(&err) != 0) {
 		(void)fprintf(stderr, "weir check: %s\n", err.text);
 		return EXIT_FAILED;
@@ -64,6 +83,8 @@ command_check(int argc, char **argv)
 
 	if (snapshot != NULL)
 		surroundings_check(snapshot->config, &diagnostics);
+	if (snapshot != NULL && connects)
+		connect_check(snapshot, &diagnostics);
 	const int status = conclude(file, snapshot, &diagnostics);
 
 	snapshot_release(snapshot);

@@ -9,7 +9,7 @@
 
 static const struct command commands[] = {
 	{ "serve", "[--config FILE]", "serve FastCGI requests", command_serve },
-	{ "check", "[FILE]", "check a configuration and say in words what it limits",
+	{ "check", "[--connect] [FILE]", "check a configuration and say in words what it limits",
 		command_check },
 };
 

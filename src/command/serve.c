@@ -198,20 +198,39 @@ start_workers(struct serve *serve, struct err *err)
 	return 0;
 }
 
+enum { STORE_TEXT_SIZE = ADDRESS_TEXT_SIZE + 16 };
+
+static const char *
+store_text(const struct config *config, char out[STORE_TEXT_SIZE])
+{
+	char first[ADDRESS_TEXT_SIZE];
+
+	if (!config->has_redis)
+		return "memory";
+	if (config->redis_cluster_count > 0) {
+		(void)snprintf(out, STORE_TEXT_SIZE, "cluster of %s",
+			address_text(&config->redis_cluster[0], first));
+		return out;
+	}
+	if (config->redis_sentinel_count == 0)
+		return address_text(&config->redis_server, out);
+	(void)snprintf(out, STORE_TEXT_SIZE, "%s of sentinels", config->redis_master);
+	return out;
+}
+
 static void
 say_ready(const struct serve *serve)
 {
 	const struct config *config = serve->first->config;
 	const struct sockets *sockets = &serve->sockets;
-	char listen[SOCKETS_TEXT_SIZE], metrics[ADDRESS_TEXT_SIZE], store[ADDRESS_TEXT_SIZE];
+	char listen[SOCKETS_TEXT_SIZE], metrics[ADDRESS_TEXT_SIZE], store[STORE_TEXT_SIZE];
 
 	if (sockets->is_inherited && config->listen_count > 0)
 		log_info("`listen` is ignored: the sockets were given by who started weir.",
 			LOG_TEXT("given_by", sockets->given_by));
 	log_info("Serving.", LOG_TEXT("version", PACKAGE_VERSION), LOG_TEXT("file", serve->file),
 		LOG_TEXT("listen", sockets_text(sockets, listen)),
-		LOG_TEXT("store",
-			config->has_redis ? address_text(&config->redis_server, store) : "memory"),
+		LOG_TEXT("store", store_text(config, store)),
 		LOG_TEXT("metrics",
 			config->has_metrics ? address_text(&config->metrics, metrics) : "none"),
 		LOG_INT("sockets", sockets->count), LOG_INT("threads", serve->worker_count),

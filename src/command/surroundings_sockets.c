@@ -251,7 +251,8 @@ surroundings_check_sockets(const struct surroundings *look)
 				&(const struct named_key){ "backend", backend->name, "server", j },
 				&backend->servers[j]);
 	}
-	if (config->has_redis)
+	if (config->has_redis && config->redis_sentinel_count == 0 &&
+		config->redis_cluster_count == 0)
 		check_server(look, &(const struct named_key){ "redis", "", "server", 0 },
 			&config->redis_server);
 }

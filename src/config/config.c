@@ -27,6 +27,7 @@ static void
 validate(const struct build *build)
 {
 	validate_process(build);
+	validate_redis(build);
 	validate_addresses(build);
 	validate_exempt(build);
 	validate_backends(build);

@@ -172,10 +172,28 @@ const struct option option_rows[] = {
 			"same one. Without it a place below " WEIR_RUNDIR " is looked for, "
 			"which a reboot empties.") },
 
-	{ REDIS("server", redis_server, value_address),
+	{ REDIS("server", redis_server, value_redis_server),
 		SAYS("ADDRESS", "tcp:127.0.0.1:6379",
-			"tcp:HOST:PORT or unix:PATH. The section alone, even empty, makes "
-			"all hosts that name the same Redis share their counters.") },
+			"tcp:HOST:PORT, unix:PATH or tls:HOST:PORT. The section alone, even "
+			"empty, makes all hosts that name the same Redis share their "
+			"counters.") },
+	{ WHOLE(REDIS, "sentinel", value_sentinel),
+		SAYS("ADDRESS, ...", "",
+			"Instead of server: the sentinels that know where the master is, all "
+			"with tcp: or all with tls:, as the master has it then.") },
+	{ REDIS("master", redis_master, value_master),
+		SAYS("NAME", "",
+			"Of the master, as the sentinels know it.") },
+	{ REDIS("sentinel_username", redis_sentinel_username, value_username),
+		SAYS("NAME", "",
+			"Of an ACL of the sentinels; needs sentinel_password_file.") },
+	{ REDIS("sentinel_password_file", redis_sentinel_password, value_password_file),
+		SAYS("PATH", "",
+			"A file with the sentinels' password on its only line.") },
+	{ WHOLE(REDIS, "cluster", value_cluster),
+		SAYS("ADDRESS, ...", "",
+			"Instead of server: any few servers of a Redis Cluster, all with "
+			"tcp: or all with tls:, as the others are reached then.") },
 	{ REDIS("username", redis_username, value_username),
 		SAYS("NAME", "",
 			"Of a Redis ACL; needs password_file.") },
@@ -194,6 +212,21 @@ const struct option option_rows[] = {
 	{ REDIS("prefix", redis_prefix, value_prefix),
 		SAYS("TEXT", "weir:",
 			"What the keys in Redis begin with.") },
+	{ REDIS("tls_ca", redis_tls_ca, value_path),
+		SAYS("PATH", "",
+			"With tls: addresses, the certificates of the CAs that are trusted, "
+			"in PEM; without it, those that the system trusts.") },
+	{ REDIS("tls_cert", redis_tls_cert, value_path),
+		SAYS("PATH", "",
+			"A client certificate in PEM, if the server wants one; needs "
+			"tls_key.") },
+	{ REDIS("tls_key", redis_tls_key, value_path),
+		SAYS("PATH", "",
+			"Its key in PEM, without a passphrase.") },
+	{ REDIS("tls_name", redis_tls_name, value_tls_name),
+		SAYS("NAME", "",
+			"What the server's certificate must be for, if that is not the host "
+			"of the address.") },
 
 	{ WHOLE(LIMIT, "identity", value_identity),
 		SAYS("SOURCE[+SOURCE], ...", "ip",

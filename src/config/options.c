@@ -18,15 +18,6 @@ const struct section_rule section_rules[SECTION_KINDS] = {
 static const struct {
 	const char *section, *key;
 } later[] = {
-	{ "redis", "sentinel" },
-	{ "redis", "sentinel_username" },
-	{ "redis", "sentinel_password_file" },
-	{ "redis", "master" },
-	{ "redis", "cluster" },
-	{ "redis", "tls_ca" },
-	{ "redis", "tls_cert" },
-	{ "redis", "tls_key" },
-	{ "redis", "tls_name" },
 	{ "backend", "listen" },
 	{ "backend", "program" },
 	{ "backend", "root" },

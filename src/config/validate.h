@@ -5,6 +5,7 @@
 #include "build.h"
 
 void validate_process(const struct build *build); /* the secrets of [weir] and [redis] */
+void validate_redis(const struct build *build); /* its keys, one with another */
 void validate_addresses(const struct build *build); /* what weir opens, and where it connects */
 void validate_exempt(const struct build *build); /* whose address is believed, who is not counted */
 void validate_backends(const struct build *build);

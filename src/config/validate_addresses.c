@@ -163,6 +163,27 @@ check_metrics(const struct build *build)
 
 /* ---- where weir connects ---- */
 
+static bool
+has_redis_server(const struct config *config)
+{
+	return config->has_redis && config->redis_sentinel_count == 0 &&
+		config->redis_cluster_count == 0;
+}
+
+static bool
+is_redis(const struct config *config, const struct address *address)
+{
+	for (unsigned i = 0; i < config->redis_sentinel_count; i++) {
+		if (leads_to(address, &config->redis_sentinels[i]))
+			return true;
+	}
+	for (unsigned i = 0; i < config->redis_cluster_count; i++) {
+		if (leads_to(address, &config->redis_cluster[i]))
+			return true;
+	}
+	return has_redis_server(config) && leads_to(address, &config->redis_server);
+}
+
 static void
 check_servers(const struct build *build, const struct section *section)
 {
@@ -179,7 +200,7 @@ check_servers(const struct build *build, const struct section *section)
 		if (is_metrics(config, server))
 			complain(build, SEVERITY_ERROR, section, "server", place,
 				"is where weir itself serves its metrics");
-		if (config->has_redis && leads_to(server, &config->redis_server))
+		if (is_redis(config, server))
 			complain(build, SEVERITY_ERROR, section, "server", place,
 				"is where Redis is, which speaks no FastCGI");
 		for (unsigned j = 0; j < i; j++) {
@@ -194,15 +215,24 @@ check_servers(const struct build *build, const struct section *section)
 }
 
 static void
+check_redis_at(const struct build *build, const char *key, const struct address *address)
+{
+	if (is_own(build->config, address) || is_metrics(build->config, address))
+		complain(build, SEVERITY_ERROR, build->unnamed[SECTION_REDIS], key, NULL,
+			"is where weir itself listens");
+}
+
+static void
 check_redis(const struct build *build)
 {
 	const struct config *config = build->config;
 
-	if (!config->has_redis)
-		return;
-	if (is_own(config, &config->redis_server) || is_metrics(config, &config->redis_server))
-		complain(build, SEVERITY_ERROR, build->unnamed[SECTION_REDIS], "server", NULL,
-			"is where weir itself listens");
+	if (has_redis_server(config))
+		check_redis_at(build, "server", &config->redis_server);
+	for (unsigned i = 0; i < config->redis_sentinel_count; i++)
+		check_redis_at(build, "sentinel", &config->redis_sentinels[i]);
+	for (unsigned i = 0; i < config->redis_cluster_count; i++)
+		check_redis_at(build, "cluster", &config->redis_cluster[i]);
 }
 
 void

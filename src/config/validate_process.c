@@ -40,23 +40,11 @@ check_secret(const struct build *build, enum section_kind kind, const char *key,
 		(void)close(fd);
 }
 
-static void
-check_redis(const struct build *build)
-{
-	const struct config *config = build->config;
-
-	if (!config->has_redis)
-		return;
-	if (config->redis_username != NULL && config->redis_password == NULL &&
-		!section_is_doubtful(build, build->unnamed[SECTION_REDIS]))
-		complain(build, SEVERITY_ERROR, build->unnamed[SECTION_REDIS], "username", NULL,
-			"needs password_file; Redis takes a name only together with a password");
-}
-
 void
 validate_process(const struct build *build)
 {
-	check_redis(build);
 	check_secret(build, SECTION_WEIR, "hash_key_file", HASH_KEY_MIN);
 	check_secret(build, SECTION_REDIS, "password_file", 1);
+	check_secret(build, SECTION_REDIS, "sentinel_password_file", 1);
+	check_secret(build, SECTION_REDIS, "tls_key", 1);
 }

@@ -33,8 +33,8 @@ check_scheme(struct slice text, struct err *err)
 	return 0;
 }
 
-static int
-parse_address(struct slice text, struct address *address, struct err *err)
+int
+address_read(struct slice text, struct address *address, struct err *err)
 {
 	if (slice_find(text, ' ') != text.len || slice_find(text, '\t') != text.len)
 		return err_set(err,
@@ -46,9 +46,17 @@ parse_address(struct slice text, struct address *address, struct err *err)
 		return -1;
 	if (address->kind == ADDRESS_UNIX)
 		path_tidy(address->host);
+	return 0;
+}
+
+/* Where there is no TLS. */
+static int
+parse_address(struct slice text, struct address *address, struct err *err)
+{
+	if (address_read(text, address, err) != 0)
+		return -1;
 	if (address->kind == ADDRESS_TLS)
-		return err_set(err,
-			"tls: is not supported by this version; write tcp:HOST:PORT or unix:/PATH");
+		return err_set(err, "tls: is for Redis only; write tcp:HOST:PORT or unix:/PATH");
 	return 0;
 }
 

@@ -15,6 +15,9 @@ value_parse_fn value_password_file, value_reject_page, value_timezone;
 /* value_address.c: struct address, struct config_listen, struct config. */
 value_parse_fn value_address, value_listen, value_metrics;
 
+/* value_redis.c: struct address, struct config, and texts. */
+value_parse_fn value_redis_server, value_sentinel, value_cluster, value_master, value_tls_name;
+
 /* value_identity.c: struct config_limit. */
 value_parse_fn value_identity;
 
@@ -63,6 +66,9 @@ value_grow(const struct value *value, void *items, unsigned count, size_t size, 
 /* Says what is wrong at a place in another file; see value_parse_fn. (complain.c) */
 void value_complain(const struct value *value, enum severity severity, struct place place,
 	const char *format, ...) WEIR_PRINTF(4, 5);
+
+/* An address of any kind, with what is usual elsewhere refused in words. (value_address.c) */
+int address_read(struct slice text, struct address *address, struct err *err) WEIR_MUST_CHECK;
 
 /* Takes what names nothing out of an absolute path: "//" and "/./". (values.c) */
 void path_tidy(char *path);

@@ -109,6 +109,39 @@ print_cost(const struct config_cost *cost, FILE *out)
 		(void)fprintf(out, "; costs %llu", (unsigned long long)cost->fixed);
 }
 
+/* Who is counted chooses the slot of a Redis Cluster, and each shard is somebody else there. */
+static bool
+share_a_slot(const struct config_limit *a, const struct config_limit *b)
+{
+	if (a->identity_count != b->identity_count || a->policies[0].shards > 1 ||
+		b->policies[0].shards > 1)
+		return false;
+	for (unsigned i = 0; i < a->identity_count; i++) {
+		if (!identity_is(&a->identities[i], &b->identities[i]))
+			return false;
+	}
+	return true;
+}
+
+static void
+print_slots(const struct config *config, const struct config_route *route, FILE *out)
+{
+	if (config->redis_cluster_count == 0)
+		return;
+	for (unsigned i = 1; i < route->limit_count; i++) {
+		const struct config_limit *first = route->limits[0], *other = route->limits[i];
+
+		if (share_a_slot(first, other))
+			continue;
+		(void)fprintf(out, "; decided slot by slot, since %s and %s %s", first->name,
+			other->name,
+			first->policies[0].shards > 1 || other->policies[0].shards > 1
+				? "have shards"
+				: "count by different identities");
+		return;
+	}
+}
+
 static const char *
 store_down_text(enum store_down store_down)
 {
@@ -137,6 +170,7 @@ config_route_words(const struct config *config, const struct config_route *route
 		if (route->exempt_net_count > 0)
 			(void)fprintf(out, "; %u network%s not counted", route->exempt_net_count,
 				route->exempt_net_count == 1 ? "" : "s");
+		print_slots(config, route, out);
 		if (config->has_redis)
 			(void)fprintf(out, "; Redis away: %s", store_down_text(route->store_down));
 	}

@@ -111,7 +111,7 @@ ask_on(struct gate_request *request)
 		request_pass(request, OUTCOME_ADMITTED);
 		return;
 	}
-	if (plant->redis != NULL) {
+	if (plant->identities != NULL) {
 		bounds_overflow(request);
 		follow_lead(request);
 	}
@@ -127,7 +127,7 @@ ask_start(struct gate_request *request)
 	request->check.deadline_us =
 		loop_now_us(request->gate->loop) + plant->snapshot->config->redis_deadline_us;
 	request->check.done = on_decision;
-	if (plant->redis != NULL && (bounds_reject(request) || follow(request)))
+	if (plant->identities != NULL && (bounds_reject(request) || follow(request)))
 		return;
 	ask_on(request);
 }

@@ -25,7 +25,8 @@ struct plant {
 	struct snapshot *snapshot;
 	unsigned users; /* requests, and one for the gate while it is the current one */
 	struct breaker *breaker;
-	struct redis *redis; /* NULL: without [redis] */
+	struct redis *redis; /* NULL: without [redis], or it is a cluster */
+	struct cluster *cluster; /* NULL: it is none */
 	struct store *store; /* Redis, or else memory */
 	struct store *caps; /* the buckets of local_cap; NULL: no limit has one */
 	struct identities **identities; /* as config->limits; NULL without [redis] */

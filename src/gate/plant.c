@@ -15,6 +15,19 @@ redis_settings(const struct snapshot *snapshot)
 
 	return (struct redis_settings){
 		.server = config->redis_server,
+		.sentinels = {
+			.addresses = config->redis_sentinels,
+			.count = config->redis_sentinel_count,
+			.master = config->redis_master,
+			.username = config->redis_sentinel_username,
+			.password = config->redis_sentinel_password,
+		},
+		.cluster = {
+			.addresses = config->redis_cluster,
+			.count = config->redis_cluster_count,
+		},
+		.tls = snapshot->tls,
+		.tls_name = config->redis_tls_name,
 		.username = config->redis_username,
 		.password = config->redis_password,
 		.database = config->redis_database,
@@ -24,18 +37,38 @@ redis_settings(const struct snapshot *snapshot)
 	};
 }
 
+static struct breaker_areas
+breaker_areas(struct memory *memory)
+{
+	return (struct breaker_areas){ .host = memory_area(memory),
+		.process = memory_process_area(memory),
+		.size = MEMORY_AREA_SIZE };
+}
+
 struct breaker *
 gate_breaker(const struct snapshot *snapshot, struct memory *memory, struct err *err)
 {
 	const struct redis_settings settings = redis_settings(snapshot);
-	const struct breaker_areas areas = { .host = memory_area(memory),
-		.process = memory_process_area(memory),
-		.size = MEMORY_AREA_SIZE };
+	const struct breaker_areas areas = breaker_areas(memory);
 	struct breaker *breaker = redis_breaker(&settings, &areas);
 
 	if (breaker == NULL)
 		(void)err_set(err, "no memory for the breaker");
 	return breaker;
+}
+
+static int
+open_cluster(struct plant *plant, const struct redis_settings *settings, struct err *err)
+{
+	struct gate *gate = plant->gate;
+	const struct breaker_areas areas = breaker_areas(gate->shared.memory);
+
+	plant->cluster =
+		cluster_new(gate->loop, gate->resolver, settings, &areas, plant->breaker, err);
+	if (plant->cluster == NULL)
+		return -1;
+	plant->store = cluster_store(plant->cluster);
+	return 0;
 }
 
 static int
@@ -51,6 +84,8 @@ open_store(struct plant *plant, struct err *err)
 	plant->breaker = gate_breaker(plant->snapshot, gate->shared.memory, err);
 	if (plant->breaker == NULL)
 		return -1;
+	if (settings.cluster.count > 0)
+		return open_cluster(plant, &settings, err);
 	plant->redis = redis_new(gate->loop, gate->resolver, &settings, plant->breaker, err);
 	if (plant->redis == NULL)
 		return -1;
@@ -72,7 +107,7 @@ open_bounds(struct plant *plant, struct err *err)
 		if (plant->caps == NULL)
 			return -1;
 	}
-	if (plant->redis == NULL)
+	if (!config->has_redis)
 		return 0;
 	if (gate->rejections == NULL)
 		gate->rejections = rejections_new();
@@ -139,6 +174,7 @@ plant_free(struct plant *plant)
 	free(plant->pools);
 	free(plant->identities);
 	redis_free(plant->redis);
+	cluster_free(plant->cluster);
 	breaker_free(plant->breaker);
 	snapshot_release(plant->snapshot);
 	free(plant);

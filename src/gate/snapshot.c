@@ -1,5 +1,5 @@
 /* From a file to something that can serve. */
-#include "weir/snapshot.h"
+#include "snapshot_private.h"
 
 #include "weir/backend.h"
 
@@ -208,6 +208,7 @@ destroy(struct snapshot *snapshot)
 	free(snapshot->route_list);
 	free(snapshot->backends_in_flight);
 	free(snapshot->backend_failures);
+	tls_free(snapshot->tls);
 	overrides_free(snapshot->overrides);
 	routes_free(snapshot->routes);
 	config_free(snapshot->config);
@@ -230,6 +231,7 @@ compile(struct snapshot *snapshot, struct diagnostics *diagnostics)
 	for (unsigned i = 0; i < config->route_count; i++)
 		make_route(snapshot, i, diagnostics);
 	find_counters(snapshot);
+	snapshot->tls = snapshot_tls(snapshot->config, diagnostics);
 	if (config->hash_key_file != NULL &&
 		read_hash_key(snapshot, config->hash_key_file, &err) != 0)
 		diagnostics_add(

@@ -22,6 +22,20 @@ format(char **command, struct args *args)
 	return redisFormatCommandArgv(command, args->count, args->at, args->len);
 }
 
+static int
+keep(struct call *call, struct args *args)
+{
+	const long long len = format(&call->arguments, args);
+
+	if (len < 0) {
+		call->arguments = NULL;
+		return -1;
+	}
+	call->arguments_len = (size_t)len;
+	call->argument_count = (unsigned)args->count;
+	return 0;
+}
+
 int
 command_keep_lease(struct redis *redis, struct call *call, const struct check_item *item,
 	uint64_t lease, bool renew)
@@ -30,20 +44,23 @@ command_keep_lease(struct redis *redis, struct call *call, const struct check_it
 
 	args_init(&args);
 	args_add_lease(&args, redis, item, lease, renew);
-	const long long len = format(&call->arguments, &args);
+	return keep(call, &args);
+}
 
-	if (len < 0) {
-		call->arguments = NULL;
-		return -1;
-	}
-	call->arguments_len = (size_t)len;
-	call->argument_count = (unsigned)args.count;
-	return 0;
+int
+command_keep_give_back(struct redis *redis, struct call *call, const struct check_item *item,
+	const struct outcome *spent, int64_t taken_us, uint64_t cost)
+{
+	struct args args;
+
+	args_init(&args);
+	args_add_give_back(&args, redis, item, spent, taken_us, cost);
+	return keep(call, &args);
 }
 
 /* What was kept is an array, and so is the name of the script; they become one of both. */
 static int
-send_lease(struct redis *redis, const struct call *call)
+send_kept(struct redis *redis, const struct call *call)
 {
 	char count[UINT_TEXT_SIZE], *script;
 	struct args args;
@@ -80,15 +97,29 @@ add_command(struct args *args, struct redis *redis, const struct call *call)
 		args_add_text(args, "SELECT");
 		args_add_number(args, (int64_t)redis->settings.database);
 		break;
+	case CALL_ROLE:
+		args_add_text(args, "ROLE");
+		break;
 	case CALL_PROBE:
 		args_add_script(args, call->script, call->is_whole);
-		args_add_probe(args, redis);
+		if (call->is_bare)
+			args_add_bare_probe(args);
+		else
+			args_add_probe(args, redis);
+		break;
+	case CALL_SLOTS:
+		args_add_text(args, "CLUSTER");
+		args_add_text(args, "SLOTS");
+		break;
+	case CALL_ASKING:
+		args_add_text(args, "ASKING");
 		break;
 	case CALL_CHECK:
 		args_add_script(args, call->script, call->is_whole);
 		args_add_check(args, redis, call->check);
 		break;
 	case CALL_LEASE:
+	case CALL_GIVE_BACK:
 		break;
 	}
 }
@@ -99,8 +130,8 @@ command_send(struct redis *redis, const struct call *call)
 	struct args args;
 	char *command;
 
-	if (call->kind == CALL_LEASE)
-		return send_lease(redis, call);
+	if (call->arguments != NULL)
+		return send_kept(redis, call);
 	args_init(&args);
 	add_command(&args, redis, call);
 	const long long len = format(&command, &args);

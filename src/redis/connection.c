@@ -1,5 +1,6 @@
 /*
- * The connection: look-up, connect, login, and its end. What comes over it is input.c's.
+ * The connection: where the server is, connect, login, and its end. What comes over it is
+ * input.c's.
  *
  * Every connection begins with a probe, a check on a key of its own, so READY means that the server
  * does what is asked of it; and its reply tells the server's clock before the first client's check
@@ -7,14 +8,19 @@
  *
  * A ready connection that breaks is tried again at once: Redis closes idle connections, and
  * restarts. One that breaks before it was ready, or soon after, opens the breaker.
+ *
+ * With sentinels each connection begins with their word, so a failover needs nothing of its own:
+ * whatever ends the connection (the old master is gone, or says READONLY) leads to the new master,
+ * in the back-off of the breaker while they still name the old one.
  */
-#include "redis_private.h"
+#include "cluster_private.h"
 
 #include "weir/clock.h"
 #include "weir/log.h"
 #include "weir/socket.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,9 +53,24 @@ watch_silence(struct redis *redis)
 		stream_set_deadline(redis->stream, now + 2 * redis->settings.deadline_us);
 }
 
+/* In front of what this server is about to have, which it refuses otherwise. */
+static void
+send_asking(struct redis *redis)
+{
+	struct call *call = calloc(1, sizeof *call);
+
+	/* Without it, what follows is answered with MOVED, and tried again. */
+	if (call == NULL)
+		return;
+	call->kind = CALL_ASKING;
+	connection_send(redis, call);
+}
+
 void
 connection_send(struct redis *redis, struct call *call)
 {
+	if (call->is_asking)
+		send_asking(redis);
 	const bool was_quiet = redis->sent.first == NULL;
 
 	call->sent_us = clock_monotonic_us();
@@ -73,8 +94,10 @@ connection_step(struct redis *redis, enum call_kind kind, bool whole)
 
 	if (call == NULL)
 		return; /* the handshake's deadline ends it */
+	call->redis = redis;
 	call->kind = kind;
 	call->is_whole = whole;
+	call->is_bare = redis->node != NULL && (!redis->node->has_slots || redis->node->is_unsure);
 	connection_send(redis, call);
 }
 
@@ -83,8 +106,17 @@ connect_next(struct redis *redis, int *error)
 {
 	const unsigned i = (redis->address_first + redis->address_at++) % redis->address_count;
 
-	return stream_connect(redis->loop, (const struct sockaddr *)&redis->addresses[i].address,
-		redis->addresses[i].len, &stream_handler, redis, error);
+	return redis_dial(redis->loop, &redis->settings, &redis->server, &redis->addresses[i],
+		&stream_handler, redis, error);
+}
+
+/* Of several addresses, what says most: who listens on one of IPv4 and IPv6 alone refuses on the
+ * other. */
+static void
+lose_tried(struct redis *redis, int error, const char *why)
+{
+	connection_lose(
+		redis, error == ECONNREFUSED && redis->tried[0] != '\0' ? redis->tried : why);
 }
 
 /* With the first address from address_at on that is no failure at once. */
@@ -97,7 +129,7 @@ shake(struct redis *redis)
 	while (redis->stream == NULL && redis->address_at < redis->address_count)
 		redis->stream = connect_next(redis, &error);
 	if (redis->stream == NULL) {
-		connection_lose(redis, strerror(error));
+		lose_tried(redis, error, strerror(error));
 		return;
 	}
 	stream_resume(redis->stream);
@@ -105,7 +137,9 @@ shake(struct redis *redis)
 		connection_step(redis, CALL_AUTH, false);
 	if (redis->settings.database != 0)
 		connection_step(redis, CALL_SELECT, false);
-	connection_step(redis, CALL_PROBE, false);
+	if (redis->sentinel != NULL)
+		connection_step(redis, CALL_ROLE, false);
+	connection_step(redis, redis->node != NULL ? CALL_SLOTS : CALL_PROBE, false);
 }
 
 /* Not connected, though there is an address that was not tried: what was queued for the one before
@@ -140,27 +174,48 @@ on_lookup(void *context, const struct resolved *addresses, unsigned count, const
 	shake(redis);
 }
 
-void
-connection_start(struct redis *redis)
+/* To where the server is. */
+static void
+resolve(struct redis *redis)
 {
 	struct resolved *first = &redis->addresses[0];
 
-	redis->address_at = 0;
-	redis->reader = input_reader(redis);
-	timer_set(redis->shake_timer, loop_now_us(redis->loop) + redis->settings.deadline_us);
-	if (redis->reader == NULL) {
-		connection_lose(redis, "no memory");
-		return;
-	}
-	if (socket_address(&redis->settings.server, &first->address, &first->len) == 0) {
+	if (socket_address(&redis->server, &first->address, &first->len) == 0) {
 		redis->address_count = 1;
 		shake(redis);
 		return;
 	}
 	redis->state = REDIS_RESOLVING;
-	redis->lookup = lookup_start(redis->resolver, &redis->settings.server, on_lookup, redis);
+	redis->lookup = lookup_start(redis->resolver, &redis->server, on_lookup, redis);
 	if (redis->lookup == NULL)
 		connection_lose(redis, "no memory for the look-up");
+}
+
+void
+connection_go_to(struct redis *redis, const struct address *server)
+{
+	if (!address_is(&redis->server, server))
+		redis->address_first = 0;
+	redis->server = *server;
+	(void)address_text(server, redis->name);
+	resolve(redis);
+}
+
+void
+connection_start(struct redis *redis)
+{
+	redis->address_at = 0;
+	redis->tried[0] = '\0';
+	redis->reader = reader_new(&redis->reader_bound, ELEMENTS_MAX);
+	timer_set(redis->shake_timer, loop_now_us(redis->loop) + redis->settings.deadline_us);
+	if (redis->reader == NULL) {
+		connection_lose(redis, "no memory");
+	} else if (redis->sentinel == NULL) {
+		resolve(redis);
+	} else {
+		redis->state = REDIS_ASKING;
+		sentinel_ask(redis->sentinel);
+	}
 }
 
 /* To DOWN. Returns the calls that were under way: to be answered when all else is in order, since
@@ -181,6 +236,8 @@ cut(struct redis *redis)
 	if (redis->lookup != NULL)
 		lookup_cancel(redis->lookup);
 	redis->lookup = NULL;
+	if (redis->sentinel != NULL)
+		sentinel_stop(redis->sentinel);
 	stream_close(redis->stream);
 	redis->stream = NULL;
 	if (redis->reader != NULL)
@@ -212,10 +269,26 @@ connection_close(struct redis *redis)
 }
 
 void
+connection_renew(struct redis *redis)
+{
+	struct call *lost = cut(redis);
+
+	connection_start(redis);
+	answer_lost(redis, lost);
+}
+
+void
 connection_lose(struct redis *redis, const char *why)
 {
 	const bool was_settled = redis->state == REDIS_READY &&
 		loop_now_us(redis->loop) - redis->ready_since_us >= SETTLED_US;
+	char text[320];
+
+	/* Whoever says why may go with the connection. */
+	(void)snprintf(text, sizeof text, "%s", why);
+	why = text;
+	if (redis->sentinel != NULL && !was_settled)
+		sentinel_doubt(redis->sentinel);
 	/* An address that swallows what is sent to it takes all the time; the next one has it the
 	 * next time. */
 	if (redis->stream != NULL && !stream_is_connected(redis->stream))
@@ -230,6 +303,7 @@ connection_lose(struct redis *redis, const char *why)
 		store_breaker_opened(redis, why);
 	} else {
 		/* Found open, and by whom does not matter, if a probe of ours failed. */
+		counter_add(COUNT_BREAKER_PROBES_FAILED, 1);
 		outage_tell(redis, why);
 		store_await_probe(redis);
 	}
@@ -242,11 +316,17 @@ connection_ready(struct redis *redis)
 	redis->state = REDIS_READY;
 	redis->ready_since_us = loop_now_us(redis->loop);
 	timer_cancel(redis->shake_timer);
-	if (breaker_close(redis->breaker))
+	if (breaker_close(redis->breaker)) {
+		counter_add(COUNT_BREAKER_CLOSED, 1);
 		log_info("Redis answers again: the breaker is closed.",
 			LOG_TEXT("server", redis->name));
-	else
+	} else {
 		log_info("Redis answers.", LOG_TEXT("server", redis->name));
+	}
+	if (redis->sentinel != NULL)
+		sentinel_watch(redis->sentinel);
+	if (redis->node != NULL)
+		node_changed(redis->node);
 	store_send_waiting(redis);
 	watch_silence(redis);
 }
@@ -277,10 +357,16 @@ on_failed(void *context, int error)
 {
 	struct redis *redis = context;
 
-	if (!stream_is_connected(redis->stream) && redis->address_at < redis->address_count)
+	if (redis->state != REDIS_SHAKING) {
+		connection_lose(redis, stream_reason(redis->stream, error));
+	} else if (redis->address_at < redis->address_count) {
+		if (error != ECONNREFUSED)
+			(void)snprintf(redis->tried, sizeof redis->tried, "%s",
+				stream_reason(redis->stream, error));
 		shake_anew(redis);
-	else
-		connection_lose(redis, strerror(error));
+	} else {
+		lose_tried(redis, error, stream_reason(redis->stream, error));
+	}
 }
 
 static void

@@ -1,7 +1,7 @@
 /*
  * What Redis says: each reply to the call that it answers, in the order of the commands.
  */
-#include "redis_private.h"
+#include "cluster_private.h"
 
 #include "weir/clock.h"
 
@@ -38,7 +38,7 @@ repeat(struct redis *redis, struct call *call)
 static bool
 repeat_with_script(struct redis *redis, struct call *call)
 {
-	const bool is_awaited = call->check != NULL || call->kind == CALL_LEASE;
+	const bool is_awaited = call->check != NULL || call->arguments != NULL;
 
 	if (!is_awaited || call->is_whole)
 		return false;
@@ -47,8 +47,8 @@ repeat_with_script(struct redis *redis, struct call *call)
 	return true;
 }
 
-static void
-log_refusal(struct redis *redis, const char *error)
+void
+store_log_refusal(struct redis *redis, const char *error)
 {
 	uint64_t held;
 
@@ -68,6 +68,8 @@ take_check(struct redis *redis, struct call *call, const redisReply *reply)
 
 	if (call->is_whole)
 		redis->scripts_sent[call->script]--;
+	if (redis->node != NULL && node_redirect(redis->node, call, reply))
+		return true;
 	switch (reply_read(reply, call->check, &decision, &now, &err)) {
 	case REPLY_DECISION:
 		if (!call->brings_clock)
@@ -90,7 +92,7 @@ take_check(struct redis *redis, struct call *call, const redisReply *reply)
 		call_unavailable(redis, call, UNAVAILABLE_REPLY);
 		return false;
 	case REPLY_ERROR:
-		log_refusal(redis, err.text);
+		store_log_refusal(redis, err.text);
 		call_unavailable(redis, call, UNAVAILABLE_REPLY);
 		return false;
 	case REPLY_UNUSABLE:
@@ -105,6 +107,27 @@ take_check(struct redis *redis, struct call *call, const redisReply *reply)
 	return false;
 }
 
+/* The server has told the cluster's map; then it is asked for something that it has by that. */
+static void
+take_slots(struct redis *redis, const redisReply *reply)
+{
+	struct err err;
+
+	if (node_learn(redis->node, reply, &err) != 0)
+		connection_lose(redis, err.text);
+	else if (redis->state == REDIS_SHAKING)
+		connection_step(redis, CALL_PROBE, false);
+}
+
+/* It does not have what the map says, or nobody may have anything now. It answers all the same, and
+ * says so of each check. */
+static bool
+is_elsewhere(const struct redis *redis, const struct call *call, const redisReply *reply)
+{
+	return redis->node != NULL && !call->is_bare &&
+		redirect_read(reply, &redis->server).kind != REDIRECT_NONE;
+}
+
 /* A step of the handshake. */
 static void
 take_step(struct redis *redis, struct call *call, const redisReply *reply)
@@ -114,10 +137,14 @@ take_step(struct redis *redis, struct call *call, const redisReply *reply)
 	int64_t now = 0;
 	const enum reply_kind kind = call->kind == CALL_PROBE
 		? reply_read(reply, NULL, &decision, &now, &err)
-		: reply_status(reply, &err);
+		: call->kind == CALL_ROLE ? reply_role(reply, &err)
+					  : reply_status(reply, &err);
 
 	if (kind == REPLY_NOSCRIPT && !call->is_whole) {
 		connection_step(redis, CALL_PROBE, true);
+	} else if (is_elsewhere(redis, call, reply)) {
+		redis->node->is_unsure = true;
+		connection_step(redis, CALL_PROBE, false);
 	} else if (kind != REPLY_DECISION) {
 		connection_lose(redis, err.text);
 	} else if (call->kind == CALL_PROBE) {
@@ -132,45 +159,48 @@ take_reply(struct redis *redis, const redisReply *reply)
 	struct call *call = call_pop(&redis->sent);
 	bool again = false;
 
+	redis->reader_bound.sum = 0;
 	if (call == NULL) {
 		connection_lose(redis, "it answered what was not asked");
 		return;
 	}
-	if (call->kind == CALL_CHECK || call->kind == CALL_LEASE)
+	switch (call->kind) {
+	case CALL_CHECK:
+	case CALL_LEASE:
+	case CALL_GIVE_BACK:
 		again = take_check(redis, call, reply);
-	else
+		break;
+	case CALL_SLOTS:
+		take_slots(redis, reply);
+		break;
+	case CALL_ASKING: /* what it says is said again by what follows */
+		break;
+	case CALL_AUTH:
+	case CALL_SELECT:
+	case CALL_ROLE:
+	case CALL_PROBE:
 		take_step(redis, call, reply);
+		break;
+	}
 	if (!again)
 		call_free(call);
 }
 
-/* hiredis makes room for as many elements as a reply says that it will have. */
-#if HIREDIS_MAJOR >= 1
-static void *
-make_array(const redisReadTask *task, size_t count)
-#else
-static void *
-make_array(const redisReadTask *task, int count)
-#endif
+static bool
+is_next_slots(const struct redis *redis)
 {
-	const struct redis *redis = task->privdata;
-
-	return count > ELEMENTS_MAX ? NULL : redis->make_any_array(task, count);
+	return redis->sent.first != NULL && redis->sent.first->kind == CALL_SLOTS;
 }
 
-redisReader *
-input_reader(struct redis *redis)
+/* The map of a large cluster is long. */
+static void
+set_bounds(struct redis *redis)
 {
-	redisReader *reader = redisReaderCreate();
+	struct reader_bound *bound = &redis->reader_bound;
+	const bool is_slots = is_next_slots(redis);
 
-	if (reader == NULL)
-		return NULL;
-	redis->reader_functions = *reader->fn;
-	redis->make_any_array = reader->fn->createArray;
-	redis->reader_functions.createArray = make_array;
-	reader->fn = &redis->reader_functions;
-	reader->privdata = redis;
-	return reader;
+	bound->elements_max = is_slots ? SLOTS : ELEMENTS_MAX;
+	bound->sum_max = is_slots ? SLOTS_ELEMENTS_MAX : 0;
 }
 
 bool
@@ -187,6 +217,7 @@ input_take(struct redis *redis, struct slice data)
 	while (redis->stream == stream) {
 		void *reply = NULL;
 
+		set_bounds(redis);
 		if (redisReaderGetReply(redis->reader, &reply) != REDIS_OK) {
 			connection_lose(redis, NOT_REDIS);
 			return false;
@@ -200,7 +231,7 @@ input_take(struct redis *redis, struct slice data)
 	if (redis->stream != stream)
 		return false;
 	/* Counted by ourselves: the reader keeps what it has read of an array as objects. */
-	if (redis->reply_bytes > REPLY_MAX) {
+	if (redis->reply_bytes > (is_next_slots(redis) ? SLOTS_REPLY_MAX : REPLY_MAX)) {
 		connection_lose(redis, "its answer does not end");
 		return false;
 	}

@@ -17,6 +17,7 @@ make_call(struct redis *redis, const struct check_item *item, uint64_t lease, bo
 
 	if (call == NULL)
 		return NULL;
+	call->redis = redis;
 	call->kind = CALL_LEASE;
 	call->script = SCRIPT_ENGINE;
 	if (command_keep_lease(redis, call, item, lease, renew) != 0) {
@@ -48,6 +49,25 @@ void
 leases_renew(struct store *store, const struct check_item *item, uint64_t lease)
 {
 	change(redis_of(store), item, lease, true);
+}
+
+/* Over no other connection than the one that it was spent over, and not again: a server that has
+ * taken the place of that one may never have heard of it. */
+void
+leases_give_back(struct redis *redis, const struct check_item *item, const struct outcome *spent,
+	int64_t taken_us, uint64_t cost)
+{
+	struct call *call = store_has_room(redis) ? calloc(1, sizeof *call) : NULL;
+
+	if (call == NULL)
+		return;
+	call->redis = redis;
+	call->kind = CALL_GIVE_BACK;
+	call->script = SCRIPT_GIVE_BACK;
+	if (command_keep_give_back(redis, call, item, spent, taken_us, cost) != 0)
+		call_free(call);
+	else
+		connection_send(redis, call);
 }
 
 static void

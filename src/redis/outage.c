@@ -8,27 +8,54 @@
  */
 #include "redis_private.h"
 
+#include "weir/inquiry.h"
 #include "weir/log.h"
 
 /* By a word of the reason, which is the server's own answer in most cases. */
 static const struct {
 	const char *word, *remedy;
 	bool is_ours;
+	const char *as_well; /* NULL: the one word is enough */
 } lasting[] = {
-	{ "WRONGPASS", "username and password_file of [redis] must be those of the server", true },
-	{ "invalid password", "password_file of [redis] must hold the server's password", true },
-	{ "NOAUTH", "the server wants a password: password_file of [redis]", true },
-	{ "no password is set", "the server has no password: remove password_file of [redis]",
-		true },
+	{ "NOAUTH", "the sentinels want a password: sentinel_password_file of [redis]", true,
+		NO_SENTINEL },
+	{ "WRONGPASS",
+		"sentinel_username and sentinel_password_file of [redis] must be those of the "
+		"sentinels",
+		true, NO_SENTINEL },
+	{ "without any password",
+		"the sentinels have no password: remove sentinel_password_file of [redis]", true,
+		NO_SENTINEL },
+	{ "NOPERM", "give the sentinels' user the right +sentinel|get-master-addr-by-name", true,
+		NO_SENTINEL },
+	{ "WRONGPASS", "username and password_file of [redis] must be those of the server", true,
+		NULL },
+	{ "invalid password", "password_file of [redis] must hold the server's password", true,
+		NULL },
+	{ "NOAUTH", "the server wants a password: password_file of [redis]", true, NULL },
+	{ "no password is set", "the server has no password: remove password_file of [redis]", true,
+		NULL },
 	{ "without any password", "the server has no password: remove password_file of [redis]",
-		true },
-	{ "NOPERM", "give the user the rights that weir.ini(5) names", true },
-	{ "DB index", "database of [redis] must be one that the server has", true },
-	{ "OOM", "raise the server's maxmemory", false },
-	{ "READONLY", "it is a replica: let [redis] name the primary", false },
-	{ "MISCONF", "the server cannot save its data: look at its disk and its log", false },
-	{ "unknown command", "it knows no scripts, or has renamed EVAL, EVALSHA or SELECT", false },
-	{ NOT_REDIS, "server of [redis] must be the address of a Redis server", false },
+		true, NULL },
+	{ "NOPERM", "give the user the rights that weir.ini(5) names", true, NULL },
+	{ "ACL failure", "give the user the rights that weir.ini(5) names", true, NULL },
+	{ "can't run this command", "give the user the rights that weir.ini(5) names", true, NULL },
+	{ "DB index", "database of [redis] must be one that the server has", true, NULL },
+	{ "OOM", "raise the server's maxmemory", false, NULL },
+	{ "READONLY", "it is a replica: let [redis] name the primary", false, NULL },
+	{ "MISCONF", "the server cannot save its data: look at its disk and its log", false, NULL },
+	{ "unknown command", "it knows no scripts, or has renamed EVAL, EVALSHA or SELECT", false,
+		NULL },
+	{ "certificate",
+		"tls_ca, tls_cert and tls_name of [redis] must fit the server's certificates", true,
+		NULL },
+	{ "what it sends is not TLS", "server of [redis] must be the address of Redis's tls-port",
+		false, NULL },
+	{ "cluster support disabled",
+		"it is no cluster: name the one server with `server` of [redis]", false, NULL },
+	{ "it knows no master", "master of [redis] must be a name that the sentinels know", false,
+		NULL },
+	{ NOT_REDIS, "server of [redis] must be the address of a Redis server", false, NULL },
 };
 
 /* -1: it may pass. */
@@ -36,10 +63,19 @@ static int
 lasting_of(const char *why)
 {
 	for (size_t i = 0; i < sizeof lasting / sizeof lasting[0]; i++) {
-		if (strstr(why, lasting[i].word) != NULL)
+		if (strstr(why, lasting[i].word) != NULL &&
+			(lasting[i].as_well == NULL || strstr(why, lasting[i].as_well) != NULL))
 			return (int)i;
 	}
 	return -1;
+}
+
+const char *
+redis_remedy(const char *why)
+{
+	const int at = lasting_of(why);
+
+	return at < 0 ? NULL : lasting[at].remedy;
 }
 
 bool
@@ -71,7 +107,9 @@ outage_tell(struct redis *redis, const char *why)
 		"says.";
 	const int64_t now = loop_now_us(redis->loop);
 	const int at = lasting_of(why);
-	const char *remedy = at < 0 ? NULL : lasting[at].remedy;
+	/* What was the master a moment ago says so, and sentinels know better soon. */
+	const bool passes = at < 0 || (redis->sentinel != NULL && strstr(why, "READONLY") != NULL);
+	const char *remedy = passes ? NULL : lasting[at].remedy;
 
 	if (!breaker_tell(redis->breaker, now, remedy != NULL))
 		return;

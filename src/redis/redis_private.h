@@ -1,9 +1,12 @@
 /*
  * The store's parts. Private to the room.
  *
- *     DOWN --connect--> RESOLVING --> SHAKING (connect, AUTH, SELECT, probe) --> READY
- *      ^                   |              |                                       |
- *      '-------------------'--------------'---------------------------------------' connection_lose
+ *     DOWN --> ASKING --> RESOLVING --> SHAKING (connect, TLS, AUTH, SELECT, ROLE, probe) --> READY
+ *      ^         |            |            |                                                 |
+ *      '---------'------------'------------'-------------------------------------------------'
+ *                                                                          connection_lose
+ *
+ * ASKING, and ROLE, are only with sentinels; CLUSTER SLOTS, before the probe, is only in a cluster.
  *
  * A check is live from redis_decide until it has been answered, here or by its deadline. Its call
  * lives longer: until Redis has replied to it, or the connection is closed, since replies come in
@@ -25,24 +28,40 @@ enum {
 	ELEMENTS_MAX = 3 + 3 * CHECK_POLICIES_MAX,
 };
 
-enum call_kind { CALL_AUTH, CALL_SELECT, CALL_PROBE, CALL_CHECK, CALL_LEASE };
+enum call_kind {
+	CALL_AUTH,
+	CALL_SELECT,
+	CALL_ROLE,
+	CALL_SLOTS, /* of a cluster: which server has which keys */
+	CALL_PROBE,
+	CALL_ASKING, /* in front of what another server of the cluster has sent here */
+	CALL_CHECK,
+	CALL_LEASE,
+	CALL_GIVE_BACK, /* what a check has spent that another server has rejected */
+};
 
-/* lua/decide.lua for token buckets alone, which is the faster; lua/engine.lua for all else. */
-enum script { SCRIPT_DECIDE, SCRIPT_ENGINE, SCRIPTS };
+/* lua/decide.lua for token buckets alone, which is the faster; lua/engine.lua for all else that is
+ * decided; lua/give_back.lua only in clusters. */
+enum script { SCRIPT_DECIDE, SCRIPT_ENGINE, SCRIPT_GIVE_BACK, SCRIPTS };
 
 struct call {
+	struct redis *redis; /* that it is put to. First, see struct trip */
 	struct call *next; /* in `waiting` or `sent` */
 	struct call *live_next, **live_at;
 	enum call_kind kind;
 	enum script script;
 	struct check *check; /* NULL: nobody waits for it */
-	char *arguments; /* of CALL_LEASE, ready to be sent: whoever asked is gone by then */
+	char *arguments; /* of CALL_LEASE and CALL_GIVE_BACK, ready to be sent: whoever asked is
+			    gone by then */
 	size_t arguments_len;
 	unsigned argument_count;
 	int64_t sent_us;
 	bool is_whole; /* sent with EVAL, after NOSCRIPT */
 	bool is_repeated; /* sent again, after "late" */
 	bool brings_clock; /* its reply says nothing of Redis's */
+	bool is_asking; /* sent to a server that is about to have the key, behind ASKING */
+	bool is_bare; /* a probe that touches no key */
+	unsigned hops; /* how often another server of the cluster was named instead */
 };
 
 struct call_list {
@@ -50,13 +69,31 @@ struct call_list {
 	unsigned count;
 };
 
-enum redis_state { REDIS_DOWN, REDIS_RESOLVING, REDIS_SHAKING, REDIS_READY };
+enum redis_state { REDIS_DOWN, REDIS_ASKING, REDIS_RESOLVING, REDIS_SHAKING, REDIS_READY };
+
+/* See reader.c. */
+struct reader_bound {
+	redisReplyObjectFunctions functions; /* hiredis's, but for arrays */
+#if HIREDIS_MAJOR >= 1
+	void *(*make_any_array)(const redisReadTask *task, size_t count);
+#else
+	void *(*make_any_array)(const redisReadTask *task, int count);
+#endif
+	size_t elements_max;
+	size_t sum, sum_max; /* of all arrays since sum was set to 0; sum_max 0: any */
+};
+
+struct sentinel;
+struct node;
 
 struct redis {
 	struct store store;
 	struct loop *loop;
 	struct resolver *resolver;
 	struct redis_settings settings;
+	struct sentinel *sentinel; /* NULL: there are none */
+	struct node *node; /* as a server of a cluster; NULL: it stands alone */
+	struct address server; /* where it is, as far as is known */
 	char name[ADDRESS_TEXT_SIZE]; /* the server's, for the log */
 	struct breaker *breaker;
 
@@ -66,15 +103,11 @@ struct redis {
 	unsigned address_count;
 	unsigned address_first; /* where the next connection begins: behind one that led nowhere */
 	unsigned address_at; /* how many were tried for this connection */
+	char tried[160]; /* why one of them led nowhere, if it did more than refuse; else "" */
 	struct timer *shake_timer; /* the deadline of look-up and handshake */
 	struct stream *stream;
 	redisReader *reader;
-	redisReplyObjectFunctions reader_functions; /* hiredis's, but for arrays */
-#if HIREDIS_MAJOR >= 1
-	void *(*make_any_array)(const redisReadTask *task, size_t count);
-#else
-	void *(*make_any_array)(const redisReadTask *task, int count);
-#endif
+	struct reader_bound reader_bound;
 	size_t reply_bytes; /* read since the last whole reply */
 	unsigned scripts_sent[SCRIPTS]; /* with calls that have no reply yet */
 	int64_t ready_since_us;
@@ -119,6 +152,20 @@ void call_unavailable(struct redis *redis, struct call *call, enum unavailable w
 
 /* ---- store.c ---- */
 
+/* As redis_new; of a server of a cluster, if `node` is not NULL. */
+struct redis *
+store_new(struct loop *loop, struct resolver *resolver, const struct redis_settings *settings,
+	struct breaker *breaker, struct node *node, struct err *err) WEIR_MUST_CHECK;
+
+/* Asks, if the breaker lets; the answer may come from within. */
+void store_ask(struct redis *redis, struct check *check);
+
+/* Takes a call that was put to another server, with its check if somebody waits for that. */
+void store_take_over(struct redis *redis, struct call *call);
+
+/* Nothing waits for it. */
+bool store_is_idle(const struct redis *redis);
+
 /* Whether one more call may wait. */
 bool store_has_room(const struct redis *redis);
 
@@ -128,6 +175,9 @@ void store_put(struct redis *redis, struct call *call);
 /* The connection is ready: what waited is sent. */
 void store_send_waiting(struct redis *redis);
 
+/* A refusal of one check: in the log, now and then. */
+void store_log_refusal(struct redis *redis, const char *error);
+
 /* The breaker has just been opened by us (`why` for the log), or was found open. Ends what is under
  * way and waits for the probe. */
 void store_breaker_opened(struct redis *redis, const char *why);
@@ -136,6 +186,7 @@ void store_await_probe(struct redis *redis);
 /* ---- outage.c ---- */
 
 #define NOT_REDIS "what it sends is not Redis's protocol"
+#define NO_SENTINEL "no sentinel answers"
 
 /* Opens the breaker, for this process alone if the reason is ours. True if this call opened it. */
 bool outage_open(struct redis *redis, const char *why);
@@ -150,6 +201,11 @@ void outage_tell(struct redis *redis, const char *why);
 
 void leases_release(struct store *store, const struct check_item *item, uint64_t lease);
 void leases_renew(struct store *store, const struct check_item *item, uint64_t lease);
+
+/* Sends what takes back what a check has spent on an item. `spent` are the outcomes of the item's
+ * policies, as they were at `taken_us` by the server's clock. Only over a ready connection. */
+void leases_give_back(struct redis *redis, const struct check_item *item,
+	const struct outcome *spent, int64_t taken_us, uint64_t cost);
 
 /* The connection is about to be closed: sends releases behind the checks that are under way. */
 void leases_follow(struct redis *redis);
@@ -169,6 +225,12 @@ void connection_step(struct redis *redis, enum call_kind kind, bool whole);
 /* The handshake is over. To READY. */
 void connection_ready(struct redis *redis);
 
+/* That is where the server is. From ASKING. */
+void connection_go_to(struct redis *redis, const struct address *server);
+
+/* Closes, as below, and begins another at once. */
+void connection_renew(struct redis *redis);
+
 /* Closes; what was under way is UNAVAILABLE_CONNECTION. To DOWN. */
 void connection_close(struct redis *redis);
 
@@ -176,10 +238,52 @@ void connection_close(struct redis *redis);
  * breaker. */
 void connection_lose(struct redis *redis, const char *why);
 
-/* ---- input.c ---- */
+/* ---- dial.c ---- */
 
-/* For the replies of one connection; NULL: no memory. */
-redisReader *input_reader(struct redis *redis) WEIR_MUST_CHECK;
+/* As stream_connect, to an address of the server; with TLS if the server's is tls:. */
+struct stream *redis_dial(struct loop *loop, const struct redis_settings *settings,
+	const struct address *server, const struct resolved *at,
+	const struct stream_handler *handler, void *context, int *error) WEIR_MUST_CHECK;
+
+/* ---- reader.c ---- */
+
+/* A reader that takes no array of more elements; NULL: no memory. `bound` must last as long. */
+redisReader *reader_new(struct reader_bound *bound, size_t elements_max) WEIR_MUST_CHECK;
+
+/* ---- sentinel.c ---- */
+
+struct sentinel_handler {
+	/* The answer to sentinel_ask; perhaps from within. */
+	void (*found)(void *context, const struct address *master);
+	void (*failed)(void *context, const char *why);
+	/* While it is watched: the master is another one now. */
+	void (*moved)(void *context, const struct address *master);
+};
+
+/* `settings` must last. NULL: no memory. */
+struct sentinel *
+sentinel_new(struct loop *loop, struct resolver *resolver, const struct redis_settings *settings,
+	const struct sentinel_handler *handler, void *context) WEIR_MUST_CHECK;
+void sentinel_free(struct sentinel *sentinel);
+
+/* Whatever was asked before is forgotten. */
+void sentinel_ask(struct sentinel *sentinel);
+
+/* No answer comes any more, and the master is not watched. */
+void sentinel_stop(struct sentinel *sentinel);
+
+/* What was found is in use. */
+void sentinel_watch(struct sentinel *sentinel);
+
+/* There was no master where it was said to be: another sentinel is asked first the next time. */
+void sentinel_doubt(struct sentinel *sentinel);
+
+/* ---- master.c ---- */
+
+/* What the sentinels say. The context is the store. */
+extern const struct sentinel_handler master_handler;
+
+/* ---- input.c ---- */
 
 /* Takes what has come. False if the connection has ended by it. */
 bool input_take(struct redis *redis, struct slice data);
@@ -193,12 +297,16 @@ int command_send(struct redis *redis, const struct call *call) WEIR_MUST_CHECK;
 int command_keep_lease(struct redis *redis, struct call *call, const struct check_item *item,
 	uint64_t lease, bool renew) WEIR_MUST_CHECK;
 
+/* The same of a CALL_GIVE_BACK. */
+int command_keep_give_back(struct redis *redis, struct call *call, const struct check_item *item,
+	const struct outcome *spent, int64_t taken_us, uint64_t cost) WEIR_MUST_CHECK;
+
 /* ---- arguments.c ---- */
 
 enum {
 	/* command, script and number of keys; the script's own; of each limit, of each policy */
 	ARGS_MAX = 3 + 2 * CHECK_LIMITS_MAX + 3 + 3 * CHECK_LIMITS_MAX + 6 * CHECK_POLICIES_MAX,
-	ARG_KEY_MAX = 512,
+	ARG_KEY_MAX = 520,
 	ARG_NUMBER_SIZE = 24,
 };
 
@@ -219,11 +327,25 @@ void args_add_number(struct args *args, int64_t n);
 /* EVALSHA, or the whole script with EVAL. */
 void args_add_script(struct args *args, enum script script, bool whole);
 
+/* A key as it stands in Redis. In a cluster what is behind the limit's name, who is counted, is in
+ * braces: it alone chooses the slot, so all limits that count by the same share one. */
+struct slice
+args_key(const char *prefix, bool is_in_cluster, struct slice name, char out[ARG_KEY_MAX]);
+
 /* The script's arguments, from the number of keys on. */
 void args_add_probe(struct args *args, const struct redis *redis);
+void args_add_bare_probe(struct args *args);
 void args_add_check(struct args *args, struct redis *redis, const struct check *check);
 void args_add_lease(struct args *args, struct redis *redis, const struct check_item *item,
 	uint64_t lease, bool renew);
+
+void args_add_give_back(struct args *args, const struct redis *redis, const struct check_item *item,
+	const struct outcome *spent, int64_t taken_us, uint64_t cost);
+
+/* What the parts of a check in a cluster have as their lease when they are no decisions: what would
+ * be decided; and whether the bucket is there (ADMITTED: it is; without outcomes). */
+#define LEASE_LOOK UINT64_MAX
+#define LEASE_PEEK (UINT64_MAX - 1)
 
 /* The script that decides the check. */
 enum script script_of(const struct check *check);
@@ -245,7 +367,9 @@ enum reply_kind {
 enum reply_kind reply_read(const redisReply *reply, const struct check *check,
 	struct decision *decision, int64_t *now_us, struct err *err);
 
-/* For replies to the other commands: REPLY_DECISION stands for +OK. */
+/* For replies to the other commands: REPLY_DECISION stands for +OK, and for the role of a master.
+ */
 enum reply_kind reply_status(const redisReply *reply, struct err *err);
+enum reply_kind reply_role(const redisReply *reply, struct err *err);
 
 #endif

@@ -8,7 +8,9 @@ enum { STATUS_LATE = -1, STATUS_MAX = 3 };
 
 /* The server cannot serve anybody now; another connection, or later, may do. */
 static const char *const unusable[] = { "READONLY", "MASTERDOWN", "LOADING", "CLUSTERDOWN", "OOM",
-	"NOREPLICAS", "MISCONF", "BUSY", "NOAUTH", "WRONGPASS", "NOPERM", "TRYAGAIN" };
+	"NOREPLICAS", "MISCONF", "BUSY", "NOAUTH", "WRONGPASS", "NOPERM", "TRYAGAIN",
+	/* Redis 7.2 and 7.0 of a right that is missing within a script. */
+	"ACL failure", "can't run this command" };
 
 static enum reply_kind
 read_error(const redisReply *reply, struct err *err)
@@ -213,6 +215,10 @@ read_items(const redisReply *reply, const struct check *check, struct decision *
 static int
 read_outcomes(const redisReply *reply, const struct check *check, struct decision *decision)
 {
+	/* Nobody is admitted who only looks. */
+	if (check->lease == LEASE_LOOK)
+		return decision->verdict == VERDICT_REJECTED ? read_items(reply, check, decision)
+							     : -1;
 	const int result = script_of(check) == SCRIPT_DECIDE ? read_debts(reply, check, decision)
 							     : read_items(reply, check, decision);
 
@@ -247,6 +253,8 @@ reply_read(const redisReply *reply, const struct check *check, struct decision *
 		.clamped = (status & 2) != 0,
 		.now_us = *now_us,
 	};
+	if (check->lease == LEASE_PEEK)
+		return reply->elements == 2 ? REPLY_DECISION : absurd(err);
 	return read_outcomes(reply, check, decision) == 0 ? REPLY_DECISION : absurd(err);
 }
 
@@ -259,4 +267,23 @@ reply_status(const redisReply *reply, struct err *err)
 		slice_is(slice_make(reply->str, (size_t)reply->len), SLICE("OK")))
 		return REPLY_DECISION;
 	return absurd(err);
+}
+
+/* https://redis.io/commands/role: an array that begins with the role in a word. */
+enum reply_kind
+reply_role(const redisReply *reply, struct err *err)
+{
+	if (reply->type == REDIS_REPLY_ERROR)
+		return reply_status(reply, err);
+	if (reply->type != REDIS_REPLY_ARRAY || reply->elements == 0 ||
+		reply->element[0]->type != REDIS_REPLY_STRING)
+		return absurd(err);
+	const struct slice role =
+		slice_make(reply->element[0]->str, (size_t)reply->element[0]->len);
+
+	if (slice_is(role, SLICE("master")))
+		return REPLY_DECISION;
+	(void)err_set(err, "it is no master but \"%.*s\"", (int)(role.len < 40 ? role.len : 40),
+		role.ptr);
+	return REPLY_UNUSABLE;
 }

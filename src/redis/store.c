@@ -3,10 +3,11 @@
  *
  * The live checks are kept in the order of their deadlines, so one timer for the first is enough.
  */
-#include "redis_private.h"
+#include "cluster_private.h"
 
 #include "weir/log.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 /* Checks that nobody waits for any more are dropped; they were never sent. */
@@ -43,6 +44,8 @@ store_await_probe(struct redis *redis)
 {
 	const int64_t at = breaker_probe_at(redis->breaker, loop_now_us(redis->loop));
 
+	if (redis->node != NULL)
+		node_changed(redis->node);
 	drop_waiting(redis, UNAVAILABLE_BREAKER);
 	if (at != 0)
 		timer_set(redis->probe_timer, at);
@@ -94,7 +97,11 @@ on_deadline(void *context)
 static void
 on_shake_deadline(void *context)
 {
-	connection_lose(context, "it did not answer within the deadline");
+	const struct redis *redis = context;
+
+	connection_lose(context,
+		redis->state == REDIS_ASKING ? "no sentinel answered within the deadline"
+					     : "it did not answer within the deadline");
 }
 
 static void
@@ -124,15 +131,45 @@ store_put(struct redis *redis, struct call *call)
 		connection_start(redis);
 }
 
-static void
-redis_decide(struct store *store, struct check *check)
+bool
+store_is_idle(const struct redis *redis)
 {
-	struct redis *redis = redis_of(store);
+	return redis->live == NULL && redis->waiting.count == 0 && redis->sent.count == 0;
+}
 
-	if (breaker_is_open(redis->breaker)) {
-		if (!timer_is_set(redis->probe_timer))
-			timer_set(redis->probe_timer,
-				breaker_probe_at(redis->breaker, loop_now_us(redis->loop)));
+static bool
+may_ask(struct redis *redis)
+{
+	if (!breaker_is_open(redis->breaker))
+		return true;
+	if (!timer_is_set(redis->probe_timer))
+		timer_set(redis->probe_timer,
+			breaker_probe_at(redis->breaker, loop_now_us(redis->loop)));
+	return false;
+}
+
+void
+store_take_over(struct redis *redis, struct call *call)
+{
+	enum unavailable why = UNAVAILABLE_OVERLOAD;
+
+	call->redis = redis;
+	if (call->check != NULL)
+		call_await(redis, call);
+	if (!may_ask(redis)) {
+		why = UNAVAILABLE_BREAKER;
+	} else if (store_has_room(redis)) {
+		store_put(redis, call);
+		return;
+	}
+	call_unavailable(redis, call, why);
+	call_free(call);
+}
+
+void
+store_ask(struct redis *redis, struct check *check)
+{
+	if (!may_ask(redis)) {
 		refuse(redis, check, UNAVAILABLE_BREAKER);
 		return;
 	}
@@ -142,6 +179,7 @@ redis_decide(struct store *store, struct check *check)
 		refuse(redis, check, UNAVAILABLE_OVERLOAD);
 		return;
 	}
+	call->redis = redis;
 	call->kind = CALL_CHECK;
 	call->script = script_of(check);
 	call->check = check;
@@ -149,6 +187,12 @@ redis_decide(struct store *store, struct check *check)
 	check->store_private = call;
 	call_await(redis, call);
 	store_put(redis, call);
+}
+
+static void
+redis_decide(struct store *store, struct check *check)
+{
+	store_ask(redis_of(store), check);
 }
 
 static void
@@ -173,7 +217,25 @@ make_parts(struct redis *redis, struct err *err)
 	if (redis->deadline_timer == NULL || redis->shake_timer == NULL ||
 		redis->probe_timer == NULL)
 		return err_set(err, "no memory for the Redis store");
-	return 0;
+	if (redis->settings.sentinels.count == 0)
+		return 0;
+	redis->sentinel = sentinel_new(
+		redis->loop, redis->resolver, &redis->settings, &master_handler, redis);
+	return redis->sentinel == NULL ? err_set(err, "no memory for the sentinels") : 0;
+}
+
+/* Of a master nothing but its name is known yet. */
+static void
+set_server(struct redis *redis)
+{
+	const struct redis_settings *settings = &redis->settings;
+
+	if (settings->sentinels.count > 0) {
+		(void)snprintf(redis->name, sizeof redis->name, "%s", settings->sentinels.master);
+		return;
+	}
+	redis->server = settings->server;
+	(void)address_text(&settings->server, redis->name);
 }
 
 void
@@ -190,6 +252,13 @@ struct redis *
 redis_new(struct loop *loop, struct resolver *resolver, const struct redis_settings *settings,
 	struct breaker *breaker, struct err *err)
 {
+	return store_new(loop, resolver, settings, breaker, NULL, err);
+}
+
+struct redis *
+store_new(struct loop *loop, struct resolver *resolver, const struct redis_settings *settings,
+	struct breaker *breaker, struct node *node, struct err *err)
+{
 	struct redis *redis = calloc(1, sizeof *redis);
 
 	if (redis == NULL) {
@@ -205,11 +274,12 @@ redis_new(struct loop *loop, struct resolver *resolver, const struct redis_setti
 	redis->resolver = resolver;
 	redis->settings = *settings;
 	redis->breaker = breaker;
+	redis->node = node;
 	redis->refusal_log = (struct log_throttle){ .period_us = 60 * US_PER_S, .burst = 1 };
 	redis->live_end = &redis->live;
 	call_list_init(&redis->waiting);
 	call_list_init(&redis->sent);
-	(void)address_text(&settings->server, redis->name);
+	set_server(redis);
 	if (make_parts(redis, err) != 0) {
 		redis_free(redis);
 		return NULL;
@@ -235,6 +305,7 @@ redis_free(struct redis *redis)
 	connection_close(redis);
 	while ((call = call_pop(&redis->waiting)) != NULL)
 		call_free(call);
+	sentinel_free(redis->sentinel);
 	timer_free(redis->deadline_timer);
 	timer_free(redis->shake_timer);
 	timer_free(redis->probe_timer);

@@ -75,7 +75,7 @@ version_and_help_are_told_on_standard_output(void **state)
 	for (size_t i = 0; i < LENGTH_OF(helps); i++) {
 		assert_int_equal(run((const char *const[]){ helps[i], NULL }), 0);
 		assert_non_null(strstr(process_output(&process), "weir serve [--config FILE]"));
-		assert_non_null(strstr(process_output(&process), "weir check [FILE]"));
+		assert_non_null(strstr(process_output(&process), "weir check [--connect] [FILE]"));
 		assert_string_equal(process_error(&process), "");
 	}
 }

@@ -107,11 +107,32 @@ static const struct {
 		"weir.ini:4: [server]: there is no section of this kind\n"
 		"weir.ini:5: [overide gold]: there is no section of this kind; did you mean "
 		"\"override\"?\n" },
-	{ "[weir main]\nthreads = 0\n[redis]\nsentinel = tcp:a:1\ntls_ca = /x\n",
+	{ "[weir main]\nthreads = 0\n[redis]\nsentinel = tcp:a:1\ntls_ca = x\n",
 		"weir.ini:1: [weir main]: has no name; write [weir]\n"
 		"weir.ini:2: [weir] threads: \"0\" is neither a number from 1 to 64 nor auto\n"
-		"weir.ini:4: [redis] sentinel: this key is not supported by this version\n"
-		"weir.ini:5: [redis] tls_ca: this key is not supported by this version\n" },
+		"weir.ini:5: [redis] tls_ca: \"x\" is no absolute path; begin with /\n" },
+	/* what belongs together */
+	{ "[redis]\nserver = tls:h:1\nsentinel = tcp:a:1\ntls_cert = /x\n"
+	  "sentinel_username = u\n",
+		"weir.ini:3: [redis] sentinel: needs master; the sentinels are asked for a master "
+		"by its name\n"
+		"weir.ini:3: [redis] sentinel: server is given too; leave out the one or the "
+		"other\n"
+		"weir.ini:4: [redis] tls_cert: needs tls_key; a certificate is of no use without "
+		"its key\n"
+		"weir.ini:4: [redis] tls_cert: warning: has no effect: no address is "
+		"tls:HOST:PORT\n"
+		"weir.ini:5: [redis] sentinel_username: needs sentinel_password_file; a sentinel "
+		"takes a name only together with a password\n" },
+	{ "[redis]\ncluster = tcp:a:1, tcp:b:1\nserver = tcp:a:1\ndatabase = 1\n",
+		"weir.ini:2: [redis] cluster: server is given too; leave out the one or the "
+		"other\n"
+		"weir.ini:4: [redis] database: a cluster has only database 0; leave it out\n" },
+	{ "[redis]\nmaster = m\ntls_name = n\n",
+		"weir.ini:2: [redis] master: needs sentinel; only sentinels know a master by its "
+		"name\n"
+		"weir.ini:3: [redis] tls_name: warning: has no effect: no address is "
+		"tls:HOST:PORT\n" },
 	{ "[backend rest2]\nkeep_idle = 3\nserver = unix:/x\n[route x]\nmatch = /x\n"
 	  "front = nginx\nbackend = rest\nhandler = status\n",
 		"weir.ini:2: [backend rest2] keep_idle: this key is not supported by this version\n"

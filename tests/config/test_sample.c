@@ -50,6 +50,12 @@ struct shown {
 	bool is_default; /* in a comment, and not in the example of a whole section */
 };
 
+static char
+first_of(struct slice text)
+{
+	return text.len > 0 && text.ptr != NULL ? text.ptr[0] : '\0';
+}
+
 /* Calls back for each key of the sample, whether it is commented out or not. */
 static void
 each_shown(struct slice text, void (*each)(void *context, const struct shown *shown), void *context)
@@ -58,18 +64,19 @@ each_shown(struct slice text, void (*each)(void *context, const struct shown *sh
 	bool is_example = false;
 
 	while (slice_split(&text, '\n', &line)) {
-		const bool is_in_comment = line.len > 0 && line.ptr[0] == ';';
+		const bool is_in_comment = first_of(line) == ';';
 		const struct slice bare = is_in_comment ? slice_skip(line, 1) : line;
 		const size_t equal = slice_find(bare, '=');
 		struct slice value = slice_skip(bare, equal < bare.len ? equal + 1 : equal);
 
-		if (bare.len > 0 && bare.ptr[0] == '[') {
+		if (first_of(bare) == '[') {
 			section = slice_first(slice_skip(bare, 1), slice_find(bare, ']') - 1);
 			is_example = is_in_comment && slice_find(section, ' ') < section.len;
 			section = slice_first(section, slice_find(section, ' '));
 			continue;
 		}
-		if (bare.len == 0 || bare.ptr[0] == '#' || bare.ptr[0] == ' ' || equal == bare.len)
+		if (bare.len == 0 || first_of(bare) == '#' || first_of(bare) == ' ' ||
+			equal == bare.len)
 			continue;
 		for (size_t i = 0; i + 1 < value.len; i++) {
 			if (value.ptr[i] == ' ' && value.ptr[i + 1] == ';')
@@ -126,10 +133,23 @@ write_secret(const char *name, const char *text)
 	assert_int_equal(chmod(name, 0600), 0);
 }
 
-/* What is commented out can be put in, all at once: nothing is said of it. Its files are in the
+static bool
+is_one_of(struct slice line, const char *const *keys)
+{
+	for (size_t i = 0; keys[i] != NULL; i++) {
+		const size_t len = strlen(keys[i]);
+
+		if (slice_has_prefix(line, slice_of(keys[i])) &&
+			(line.len == len || line.ptr[len] == ' '))
+			return true;
+	}
+	return false;
+}
+
+/* Writes the sample with what is commented out put in, but for these keys. Its files are in the
  * test's directory. */
 static void
-the_sample_can_be_uncommented(void **state)
+uncomment_without(const char *const *keys)
 {
 	const struct slice etc = SLICE("/etc/weir");
 	size_t len;
@@ -137,16 +157,12 @@ the_sample_can_be_uncommented(void **state)
 	struct slice rest = slice_make(text, len), line;
 	FILE *out = fopen("weir.ini", "w");
 
-	(void)state;
 	assert_non_null(out);
-	assert_int_equal(mkdir("keys", 0700), 0);
-	write_secret("keys/gold", "key\n");
-	write_secret("redis.pass", "geheim\n");
-	write_secret("hash.key", "0123456789abcdef\n");
-	write_file("busy.html", SLICE("<p>Later.\n"));
 	while (slice_split(&rest, '\n', &line)) {
 		if (line.len > 1 && line.ptr[0] == ';' && line.ptr[1] != ' ')
 			line = slice_skip(line, 1);
+		if (is_one_of(line, keys))
+			continue;
 		const char *path = memmem(line.ptr, line.len, etc.ptr, etc.len);
 		const size_t before = path == NULL ? line.len : (size_t)(path - line.ptr);
 
@@ -157,11 +173,43 @@ the_sample_can_be_uncommented(void **state)
 		(void)fputc('\n', out);
 	}
 	assert_int_equal(fclose(out), 0);
+	free(text);
+}
+
+/* All at once, but for keys of which one excludes the other: nothing is said of it. */
+static void
+the_sample_can_be_uncommented(void **state)
+{
+	static const char *const sentinel[] = { "sentinel", "master", "sentinel_username",
+		"sentinel_password_file", "cluster", "tls_ca", "tls_cert", "tls_key", "tls_name",
+		NULL };
+	/* A backend has the key too. */
+	static const char *const server[] = { "server          = tcp:127.0.0.1:6379", "cluster",
+		NULL };
+	static const char *const cluster[] = { "server          = tcp:127.0.0.1:6379", "sentinel",
+		"master", "sentinel_username", "sentinel_password_file", NULL };
+
+	(void)state;
+	assert_int_equal(mkdir("keys", 0700), 0);
+	write_secret("keys/gold", "key\n");
+	write_secret("redis.pass", "geheim\n");
+	write_secret("sentinel.pass", "geheim\n");
+	write_secret("redis-client.key", "geheim\n");
+	write_secret("hash.key", "0123456789abcdef\n");
+	write_file("busy.html", SLICE("<p>Later.\n"));
+	uncomment_without(sentinel);
 	char *said = said_of_file("weir.ini", NULL);
 
 	assert_string_equal(said, "");
 	free(said);
-	free(text);
+	uncomment_without(server);
+	said = said_of_file("weir.ini", NULL);
+	assert_string_equal(said, "");
+	free(said);
+	uncomment_without(cluster);
+	said = said_of_file("weir.ini", NULL);
+	assert_string_equal(said, "");
+	free(said);
 }
 
 /* ---- damage ---- */

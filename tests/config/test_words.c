@@ -257,6 +257,16 @@ a_route_says_what_it_takes_and_where_it_goes(void **state)
 	(void)state;
 	assert_route(APP "[route default]\nmatch = *\nlimit = a\n[redis]\n",
 		"route default: * -> limit a, backend php; Redis away: this host alone\n");
+	assert_route(APP "[limit c]\nidentity = user, ip\npolicy = 9/1s shards 3\n"
+			 "[route both]\nmatch = /x\nlimit = a, b\n"
+			 "[route all]\nmatch = *\nlimit = a, b, c\n[redis]\ncluster = tcp:h:1\n",
+		"route both: /x -> limits a, b, backend php; Redis away: this host alone\n"
+		"route all: * -> limits a, b, c, backend php; decided slot by slot, since a and c "
+		"have shards; Redis away: this host alone\n");
+	assert_route(APP "[limit c]\nidentity = user, ip\npolicy = 9/1s\n"
+			 "[route all]\nmatch = *\nlimit = a, c\n[redis]\ncluster = tcp:h:1\n",
+		"route all: * -> limits a, c, backend php; decided slot by slot, since a and c "
+		"count by different identities; Redis away: this host alone\n");
 	assert_route(APP "[route login]\nscript = POST|PUT */login.php nocase\nmatch = = /login\n"
 			 "match = ~ ^/in$\nlimit = a, b\ncost = 3\nstore_down = reject\n"
 			 "[route api]\nmatch = /v1\nwhen = header X-API-Key\n"

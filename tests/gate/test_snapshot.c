@@ -1,4 +1,5 @@
 /* snapshot.h: what is refused only when everything is put together, and secrets that are used. */
+#include "../lib/certificates.h"
 #include "serve.h"
 
 #include <stdio.h>
@@ -118,6 +119,56 @@ secret_is_neither_too_short_nor_cut(void **state)
 	}
 }
 
+/* What is said, and where. */
+static void
+assert_fault_at(const char *ini, unsigned line, const char *where, const char *text)
+{
+	struct diagnostics diagnostics;
+
+	directory_write(&directory, "weir.ini", slice_of(ini));
+	diagnostics_init(&diagnostics);
+	struct snapshot *snapshot =
+		snapshot_load(directory_path(&directory, "weir.ini").text, &diagnostics);
+
+	assert_row(snapshot == NULL && diagnostics.errors == 1, "%s", ini);
+	size_t at = 0;
+
+	while (diagnostics.list[at].severity != SEVERITY_ERROR)
+		at++;
+	assert_int_equal(diagnostics.list[at].place.line, line);
+	assert_string_equal(diagnostics.list[at].where, where);
+	assert_row(
+		strstr(diagnostics.list[at].text, text) != NULL, "%s", diagnostics.list[at].text);
+	diagnostics_release(&diagnostics);
+}
+
+static void
+files_of_tls_are_read_and_what_is_wrong_is_said_at_their_line(void **state)
+{
+	char ini[1000];
+
+	(void)state;
+	if (!certificates_can_be_made())
+		skip();
+	certificate_authority(&directory, "ca");
+	certificate_make(&directory, "ca", "client", "DNS:client", 1);
+	certificate_make(&directory, "ca", "other", "DNS:client", 1);
+#define TLS_FILES(ca, certificate, key)                                                            \
+	(void)snprintf(ini, sizeof ini,                                                            \
+		"[backend none]\ntype = none\n[redis]\nserver = tls:localhost:1\ntls_ca = "        \
+		"%s\ntls_cert = %s\ntls_key = %s\n" KEYED,                                         \
+		directory_path(&directory, ca).text, directory_path(&directory, certificate).text, \
+		directory_path(&directory, key).text)
+	TLS_FILES("ca.pem", "client.pem", "client.key");
+	assert_null(fault_of(ini));
+	TLS_FILES("nowhere.pem", "client.pem", "client.key");
+	assert_fault_at(ini, 5, "[redis] tls_ca", "No such file");
+	TLS_FILES("ca.pem", "client.key", "client.key");
+	assert_fault_at(ini, 6, "[redis] tls_cert", "holds no certificate in PEM");
+	TLS_FILES("ca.pem", "client.pem", "other.key");
+	assert_fault_at(ini, 7, "[redis] tls_key", "is the key of another certificate");
+}
+
 /* The name of the bucket that the last rejection was told with. */
 static struct slice
 last_identity(void)
@@ -181,6 +232,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		FILE_TEST(route_with_more_policies_than_a_decision_holds_is_refused),
 		FILE_TEST(secret_is_neither_too_short_nor_cut),
+		FILE_TEST(files_of_tls_are_read_and_what_is_wrong_is_said_at_their_line),
 		cmocka_unit_test(identities_are_hashed_with_the_secret),
 	};
 

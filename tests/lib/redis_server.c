@@ -21,6 +21,16 @@ require(bool condition, const char *what)
 	abort();
 }
 
+/* redis-server, or what WEIR_TEST_REDIS_SERVER names: another of the same kind, as valkey-server.
+ */
+static const char *
+program(void)
+{
+	const char *name = getenv("WEIR_TEST_REDIS_SERVER");
+
+	return name == NULL || name[0] == '\0' ? "redis-server" : name;
+}
+
 bool
 redis_server_is_installed(void)
 {
@@ -30,18 +40,18 @@ redis_server_is_installed(void)
 	while (slice_split(&rest, ':', &one)) {
 		char file[512];
 
-		(void)snprintf(file, sizeof file, "%.*s/redis-server", (int)one.len, one.ptr);
+		(void)snprintf(file, sizeof file, "%.*s/%s", (int)one.len, one.ptr, program());
 		if (access(file, X_OK) == 0)
 			return true;
 	}
-	print_message("redis-server is not installed: skipped\n");
+	print_message("%s is not installed: skipped\n", program());
 	return false;
 }
 
 static void
 run(const struct redis_server *server, const char *const *options, pid_t parent)
 {
-	const char *arguments[ARGUMENTS_MAX] = { "redis-server", "--port", "0", "--unixsocket",
+	const char *arguments[ARGUMENTS_MAX] = { program(), "--port", "0", "--unixsocket",
 		server->address.host, "--unixsocketperm", "700", "--save", "", "--appendonly", "no",
 		"--dir", server->directory.path, "--logfile", "redis.log" };
 	size_t count = 15;
@@ -52,7 +62,7 @@ run(const struct redis_server *server, const char *const *options, pid_t parent)
 	}
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() == parent)
-		(void)execvp("redis-server", (char *const *)(uintptr_t)arguments);
+		(void)execvp(program(), (char *const *)(uintptr_t)arguments);
 	_exit(127);
 }
 

@@ -75,7 +75,7 @@ verdict_as(const char *username, const char *password, uint64_t database)
 static void
 make_user_of_the_manual(void)
 {
-	static const char mark[] = ".IR \"\\-@all ";
+	static const char mark[] = "ACL SETUSER weir on >PASSWORD ~weir:* \\-@all ";
 	const char *top = getenv("TOP_SRCDIR");
 	char path[1000], line[1000], *rest;
 	unsigned rights = 0;
@@ -88,8 +88,8 @@ make_user_of_the_manual(void)
 	while (fgets(line, sizeof line, file) != NULL) {
 		if (strncmp(line, mark, sizeof mark - 1) != 0)
 			continue;
-		for (char *right = strtok_r(line + sizeof mark - 1, " \"\n", &rest); right != NULL;
-			right = strtok_r(NULL, " \"\n", &rest)) {
+		for (char *right = strtok_r(line + sizeof mark - 1, " \n", &rest); right != NULL;
+			right = strtok_r(NULL, " \n", &rest)) {
 			redis_ok(direct, "ACL SETUSER least %s", right);
 			rights++;
 		}

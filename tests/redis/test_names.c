@@ -17,6 +17,8 @@ static struct fake_seen seen;
 static int listener;
 static pthread_t thread;
 static uint16_t port;
+static _Atomic int serving; /* the last connection */
+static _Atomic bool is_silent;
 
 /* At 127.0.0.1: every check is admitted. Ends when the listener is shut. */
 static void *
@@ -28,8 +30,10 @@ serve_redis(void *context)
 		struct fake_peer peer = { .fd = fd, .reader = redisReaderCreate(), .seen = &seen };
 		redisReply *command;
 
+		serving = fd;
 		while ((command = fake_read(&peer)) != NULL) {
-			(void)fake_answer(&peer, command);
+			if (!is_silent)
+				(void)fake_answer(&peer, command);
 			freeReplyObject(command);
 		}
 		redisReaderFree(peer.reader);
@@ -98,6 +102,33 @@ name_whose_addresses_all_refuse_opens_the_breaker(void **state)
 	assert_int_equal(client_decide(&client, &made, "k").verdict, VERDICT_ADMITTED);
 }
 
+/* Once it was ready it is no address that led nowhere, and what is under way is answered. */
+static void
+connection_that_is_reset_is_made_anew_and_its_checks_are_answered(void **state)
+{
+	enum { MANY = 50 };
+	static struct asked asked[MANY];
+
+	(void)state;
+	open_client("\1\3\2", PATIENT_US);
+	client_wait_until_ready(&client);
+	client.answers = 0;
+	is_silent = true;
+	for (unsigned i = 0; i < MANY; i++) {
+		asked_init(&asked[i], &client, &made, "k");
+		asked_send(&asked[i]);
+	}
+	run_loop_for_ms(client.loop, 20);
+	assert_int_equal(client.answers, 0);
+	is_silent = false;
+	socket_reset_on_close(serving);
+	(void)shutdown(serving, SHUT_RD);
+	run_loop_until(client.loop, client.answers == MANY);
+	for (unsigned i = 0; i < MANY; i++)
+		assert_int_equal(asked[i].answers, 1);
+	client_wait_until_ready(&client);
+}
+
 /* A full backlog of TCP answers nothing: it takes all of a connection's time, but not of the next
  * one's. */
 static void
@@ -129,6 +160,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		NAME_TEST(address_that_refuses_is_passed_over_within_the_deadline),
 		NAME_TEST(name_whose_addresses_all_refuse_opens_the_breaker),
+		NAME_TEST(connection_that_is_reset_is_made_anew_and_its_checks_are_answered),
 		NAME_TEST(address_that_is_silent_is_not_the_first_the_next_time),
 	};
 	struct err err;

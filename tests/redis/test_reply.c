@@ -226,7 +226,13 @@ errors_are_told_apart_by_their_words(void **state)
 		{ "TRYAGAIN Multiple keys request during rehashing of slot", REPLY_UNUSABLE },
 		{ "ERR invalid password", REPLY_UNUSABLE },
 		{ "ERR Client sent AUTH, but no password is set", REPLY_UNUSABLE },
-		/* From within a script: Redis 7, and before. */
+		/* From within a script: Redis 7 of rights, and of all else, and before. */
+		{ "ERR ACL failure in script: User weir has no permissions to run the 'time' "
+		  "command script: 9ce5, on @user_script:5.",
+			REPLY_UNUSABLE },
+		{ "ERR The user executing the script can't run this command or subcommand script: "
+		  "9ce5, on @user_script:5.",
+			REPLY_UNUSABLE },
 		{ "READONLY You can't write against a read only replica. script: 5f8c, on "
 		  "@user_script:73.",
 			REPLY_UNUSABLE },

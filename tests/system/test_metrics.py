@@ -133,6 +133,9 @@ class MetricsTests(Case):
         self.assertEqual(metrics.get("weir_breaker_opened_total"), 1)
         self.assertEqual(metrics.get("weir_store_failures_total", store="redis",
                                      reason="breaker"), 2)
+        wait_until(lambda: self.weir.metrics().get("weir_breaker_probes_failed_total") > 0,
+                   "a probe fails")
+        self.assertEqual(self.weir.metrics().get("weir_breaker_closed_total"), 0)
 
     def test_every_family_has_a_type(self):
         metrics = self.weir.metrics()

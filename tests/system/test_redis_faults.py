@@ -130,7 +130,9 @@ class RedisFaults(Case):
         """One line for each turn of the breaker, and its number in the metrics."""
         self.assert_logged(self.weir, 1, OPENED)
         self.assert_logged(self.weir, 1, CLOSED)
-        self.assertEqual(self.weir.metrics().get("weir_breaker_opened_total"), 1)
+        metrics = self.weir.metrics()
+        self.assertEqual([metrics.get("weir_breaker_opened_total"),
+                          metrics.get("weir_breaker_closed_total")], [1, 1])
 
     def assert_no_slower(self, before, fault, is_open, after):
         """Allowed are what the deadline takes, and next to nothing once the breaker is open. What

@@ -6,10 +6,11 @@ answered, and wait_until asks again and again. Nothing outlives a test: servers 
 process id, and get a signal from the kernel should the test itself be killed.
 """
 
-from weirtest import fcgi, process
+from weirtest import fcgi, process, sentinel
 from weirtest.apache import ApacheFcgid, ApacheProxy
 from weirtest.case import Case, TooSlow, attempts, main
 from weirtest.client import Zeros, ask
+from weirtest.cluster import Cluster
 from weirtest.lighttpd import Lighttpd, LighttpdAuthorizer, LighttpdSpawn
 from weirtest.load import Load
 from weirtest.metrics import Metrics
@@ -18,10 +19,11 @@ from weirtest.phpfpm import PhpFpm
 from weirtest.place import Place
 from weirtest.process import wait_until
 from weirtest.redis import Redis
+from weirtest.sentinel import Watched
 from weirtest.weir import Weir
 
 __all__ = [
-    "ApacheFcgid", "ApacheProxy", "Case", "Lighttpd", "LighttpdAuthorizer", "LighttpdSpawn", "Load",
-    "Metrics", "Nginx", "PhpFpm", "Place", "Redis", "TooSlow", "Weir", "Zeros", "ask", "attempts",
-    "fcgi", "main", "process", "wait_until",
+    "ApacheFcgid", "ApacheProxy", "Case", "Cluster", "Lighttpd", "LighttpdAuthorizer", "LighttpdSpawn",
+    "Load", "Metrics", "Nginx", "PhpFpm", "Place", "Redis", "TooSlow", "Watched", "Weir", "Zeros", "ask",
+    "attempts", "fcgi", "main", "process", "sentinel", "wait_until",
 ]

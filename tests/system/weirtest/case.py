@@ -10,7 +10,7 @@ import tempfile
 import time
 import unittest
 
-from weirtest import phpfpm
+from weirtest import phpfpm, redis
 from weirtest.place import BUILD, Place, is_sanitized
 from weirtest.process import wait_until
 
@@ -37,13 +37,13 @@ def attempts(count):
 
 
 class Case(unittest.TestCase):
-    needs = ()          # programs, besides redis-server and php-fpm
+    needs = ()          # programs, besides Redis's and php-fpm
     place = None
     maxDiff = None
 
     @classmethod
     def setUpClass(cls):
-        for program in ("redis-server", phpfpm.program(), *cls.needs):
+        for program in (redis.PROGRAM, phpfpm.program(), *cls.needs):
             if shutil.which(program) is None:
                 raise unittest.SkipTest(f"{program} is not installed")
         cls.place = Place()

@@ -10,7 +10,7 @@ server.document-root = "{documents}"
 server.upload-dirs = ( "{tmp}" )
 server.bind = "127.0.0.1"
 server.port = {port}
-server.max-keep-alive-requests = 1000000
+server.max-keep-alive-requests = 65535
 index-file.names = ( "index.php", "index.html" )
 static-file.exclude-extensions = ( ".php" )
 mimetype.assign = ( ".txt" => "text/plain" )

@@ -1,9 +1,13 @@
 """A private redis-server on a unix socket, without persistence."""
 
+import os
 import signal
 import socket
 
 from weirtest.process import Server, wait_until
+
+# redis-server, or another of the same kind, as valkey-server.
+PROGRAM = os.environ.get("WEIR_TEST_REDIS_SERVER") or "redis-server"
 
 
 class Redis(Server):
@@ -17,8 +21,13 @@ class Redis(Server):
     def address(self):
         return "unix:" + self.socket
 
+    @property
+    def keys(self):
+        """Of [redis]."""
+        return "server = " + self.address
+
     def command(self):
-        return ["redis-server", "--port", "0", "--unixsocket", self.socket,
+        return [PROGRAM, "--port", "0", "--unixsocket", self.socket,
                 "--unixsocketperm", "777", "--save", "", "--appendonly", "no",
                 "--dir", self.place.sub("tmp"), "--daemonize", "no"]
 

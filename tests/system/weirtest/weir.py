@@ -43,7 +43,7 @@ class Weir(Server):
 
     def configure(self, rest, weir=""):
         """Writes the configuration; one that runs takes it over with reload."""
-        redis = "" if self._redis is None else f"[redis]\nserver = {self._redis.address}"
+        redis = "" if self._redis is None else f"[redis]\n{self._redis.keys}"
         self.config = self.place.write(self.name + ".ini", CONFIG.format(
             listen="" if self._spawned else f"listen = unix:{self.socket}",
             metrics=self.metrics_socket, weir=weir, size=self._size, state=self.state,

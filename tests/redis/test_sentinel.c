@@ -1,0 +1,569 @@
+/* Sentinels that lie, are silent, or know better: who is asked, whom the store believes, and that
+ * none of it takes longer than the deadline. */
+#include "../lib/sockets.h"
+#include "client.h"
+#include "fake.h"
+#include "weir/counter.h"
+#include "weir/log.h"
+#include "weir/memory.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+enum { SPOTS = 4 };
+
+/* ---- servers: sentinels and masters, each connection in a thread ---- */
+
+struct spot {
+	int listener;
+	uint16_t port;
+	pthread_t thread;
+	void (*serve)(struct spot *spot, struct fake_peer *peer);
+	_Atomic(const char *)
+		answer; /* of a sentinel: RESP; NULL: it is silent. Of a server: its role */
+	struct fake_seen seen;
+	_Atomic unsigned asked, logins;
+};
+
+static struct spot spots[SPOTS];
+static _Atomic bool is_mute; /* spots[0] answers no checks */
+static struct made_limit made;
+
+struct served {
+	struct spot *spot;
+	struct fake_peer peer;
+};
+
+static void *
+serve_one(void *context)
+{
+	struct served *served = context;
+
+	served->spot->serve(served->spot, &served->peer);
+	(void)close(served->peer.fd);
+	redisReaderFree(served->peer.reader);
+	free(served);
+	return NULL;
+}
+
+/* Ends when the listener is shut. */
+static void *
+accept_all(void *context)
+{
+	struct spot *spot = context;
+	int fd;
+
+	while ((fd = accept(spot->listener, NULL, NULL)) >= 0) {
+		struct served *served = calloc(1, sizeof *served);
+		pthread_t thread;
+
+		if (served == NULL)
+			abort();
+		served->spot = spot;
+		served->peer = (struct fake_peer){
+			.fd = fd, .reader = redisReaderCreate(), .seen = &spot->seen
+		};
+		(void)atomic_fetch_add(&spot->seen.connections, 1);
+		if (pthread_create(&thread, NULL, serve_one, served) != 0)
+			abort();
+		(void)pthread_detach(thread);
+	}
+	return NULL;
+}
+
+static void
+serve_as_sentinel(struct spot *spot, struct fake_peer *peer)
+{
+	redisReply *command;
+
+	while ((command = fake_read(peer)) != NULL) {
+		const char *answer = spot->answer;
+
+		if (fake_is(command, "AUTH")) {
+			const redisReply *password = command->element[command->elements - 1];
+			const bool good = strcmp(password->str, "secret") == 0;
+
+			spot->logins++;
+			(void)fake_send(
+				peer, good ? SLICE("+OK\r\n") : SLICE("-WRONGPASS invalid\r\n"));
+		} else {
+			spot->asked++;
+			if (answer != NULL)
+				(void)fake_send(peer, slice_of(answer));
+		}
+		freeReplyObject(command);
+	}
+}
+
+static void
+serve_as_redis(struct spot *spot, struct fake_peer *peer)
+{
+	redisReply *command;
+
+	while ((command = fake_read(peer)) != NULL) {
+		char role[80];
+
+		if (fake_is(command, "ROLE")) {
+			(void)snprintf(role, sizeof role, "*3\r\n$%zu\r\n%s\r\n:0\r\n*0\r\n",
+				strlen(spot->answer), spot->answer);
+			(void)fake_send(peer, slice_of(role));
+		} else if (!is_mute || spot != &spots[0]) {
+			(void)fake_answer(peer, command);
+		}
+		freeReplyObject(command);
+	}
+}
+
+static struct spot *
+spot_open(unsigned at, void (*serve)(struct spot *spot, struct fake_peer *peer), const char *answer)
+{
+	struct spot *spot = &spots[at];
+
+	memset(spot, 0, sizeof *spot);
+	spot->serve = serve;
+	spot->answer = answer;
+	spot->listener = tcp_listen(20, &spot->port);
+	assert_int_equal(pthread_create(&spot->thread, NULL, accept_all, spot), 0);
+	return spot;
+}
+
+static void
+spot_close(struct spot *spot)
+{
+	if (spot->listener == 0)
+		return;
+	(void)shutdown(spot->listener, SHUT_RDWR);
+	(void)pthread_join(spot->thread, NULL);
+	(void)close(spot->listener);
+	spot->listener = 0;
+}
+
+static struct address
+address_of(const struct spot *spot)
+{
+	return (struct address){ .kind = ADDRESS_TCP, .host = "127.0.0.1", .port = spot->port };
+}
+
+/* The answer that names it. The text is static, one for each spot. */
+static const char *
+named(const struct spot *spot, const char *host)
+{
+	static char texts[SPOTS][80];
+	char *text = texts[spot - spots], port[8];
+
+	const int len = snprintf(port, sizeof port, "%u", spot->port);
+
+	(void)snprintf(text, sizeof texts[0], "*2\r\n$%zu\r\n%s\r\n$%d\r\n%s\r\n", strlen(host),
+		host, len, port);
+	return text;
+}
+
+static int
+tear_down(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < SPOTS; i++)
+		spot_close(&spots[i]);
+	return 0;
+}
+
+static struct redis_settings
+settings_of(const struct address *sentinels, unsigned count, int64_t deadline_us)
+{
+	return (struct redis_settings){
+		.sentinels = { .addresses = sentinels, .count = count, .master = "main" },
+		.deadline_us = deadline_us
+	};
+}
+
+/* ---- what is found ---- */
+
+static void
+master_is_where_the_first_answer_says(void **state)
+{
+	struct spot *master = spot_open(0, serve_as_redis, "master");
+	struct spot *first = spot_open(1, serve_as_sentinel, named(master, "127.0.0.1"));
+	struct spot *second = spot_open(2, serve_as_sentinel, named(master, "127.0.0.1"));
+	const struct address sentinels[] = { address_of(first), address_of(second) };
+	const struct redis_settings settings = settings_of(sentinels, 2, PATIENT_US);
+	struct client client;
+
+	(void)state;
+	client_open(&client, &settings);
+	assert_int_equal(client_decide(&client, &made, "k").verdict, VERDICT_ADMITTED);
+	assert_int_equal(first->asked, 1);
+	assert_int_equal(second->asked, 0);
+	assert_int_equal(first->logins, 0);
+	client_close(&client);
+}
+
+/* Sentinels may be told to announce names. */
+static void
+master_may_be_named_by_a_name(void **state)
+{
+	struct spot *master = spot_open(0, serve_as_redis, "master");
+	struct spot *first = spot_open(1, serve_as_sentinel, named(master, "localhost"));
+	const struct address sentinels[] = { address_of(first) };
+	const struct redis_settings settings = settings_of(sentinels, 1, PATIENT_US);
+	struct client client;
+
+	(void)state;
+	client_open(&client, &settings);
+	assert_int_equal(client_decide(&client, &made, "k").verdict, VERDICT_ADMITTED);
+	client_close(&client);
+}
+
+static void
+sentinels_that_are_gone_or_silent_are_passed_over_within_the_deadline(void **state)
+{
+	struct spot *master = spot_open(0, serve_as_redis, "master");
+	struct spot *silent = spot_open(1, serve_as_sentinel, NULL);
+	struct spot *gone = spot_open(2, serve_as_sentinel, NULL);
+	struct spot *good = spot_open(3, serve_as_sentinel, named(master, "127.0.0.1"));
+	const struct address sentinels[] = {
+		{ .kind = ADDRESS_TCP, .host = "no-such-name.invalid", .port = 1 },
+		address_of(silent), address_of(gone), address_of(good)
+	};
+	const struct redis_settings settings = settings_of(sentinels, 4, 8 * US_PER_S);
+	struct client client;
+
+	(void)state;
+	spot_close(gone);
+	client_open(&client, &settings);
+	assert_int_equal(client_decide(&client, &made, "k").verdict, VERDICT_ADMITTED);
+	assert_false(breaker_is_open(client.breaker));
+	assert_int_equal(silent->asked, 1);
+	client_close(&client);
+}
+
+static void
+sentinels_may_want_a_login(void **state)
+{
+	struct spot *master = spot_open(0, serve_as_redis, "master");
+	struct spot *first = spot_open(1, serve_as_sentinel, named(master, "127.0.0.1"));
+	const struct address sentinels[] = { address_of(first) };
+	struct redis_settings settings = settings_of(sentinels, 1, PATIENT_US);
+	struct client client;
+
+	(void)state;
+	settings.sentinels.username = "weir";
+	settings.sentinels.password = "secret";
+	client_open(&client, &settings);
+	assert_int_equal(client_decide(&client, &made, "k").verdict, VERDICT_ADMITTED);
+	assert_int_equal(first->logins, 1);
+	client_close(&client);
+}
+
+/* ---- what is not believed ---- */
+
+static char said[8192];
+
+static void
+keep_line(void *context, enum log_level level, const char *line, size_t len)
+{
+	const size_t used = strlen(said);
+
+	(void)context, (void)level;
+	if (len < sizeof said - used)
+		memcpy(said + used, line, len);
+}
+
+static void
+hear(void)
+{
+	memset(said, 0, sizeof said);
+	log_set_sink(keep_line, NULL);
+	log_configure(LOG_LEVEL_INFO, LOG_FORMAT_TEXT);
+}
+
+static void
+hear_no_more(void)
+{
+	log_configure(LOG_LEVEL_ERROR, LOG_FORMAT_TEXT);
+	log_set_sink(NULL, NULL);
+}
+
+/* Until the breaker opens. */
+static void
+assert_not_found(const struct redis_settings *settings, const char *reason)
+{
+	struct client client;
+	struct asked asked;
+
+	hear();
+	client_open(&client, settings);
+	asked_init(&asked, &client, &made, "k");
+	asked_send(&asked);
+	asked_wait(&asked);
+	client_wait_for_breaker(&client, true);
+	hear_no_more();
+	assert_row(asked.decision.verdict == VERDICT_UNAVAILABLE, "%s", reason);
+	assert_row(asked.answered_at_us - asked.asked_at_us < 2 * settings->deadline_us,
+		"%s: after %lld us", reason, (long long)(asked.answered_at_us - asked.asked_at_us));
+	assert_row(strstr(said, reason) != NULL, "not said: %s\n%s", reason, said);
+	client_close(&client);
+}
+
+#define HOST "$9\r\n127.0.0.1\r\n"
+#define LETTERS_16 "aaaaaaaaaaaaaaaa"
+#define LETTERS_256                                                                                \
+	LETTERS_16 LETTERS_16 LETTERS_16 LETTERS_16 LETTERS_16 LETTERS_16 LETTERS_16 LETTERS_16    \
+		LETTERS_16 LETTERS_16 LETTERS_16 LETTERS_16 LETTERS_16 LETTERS_16 LETTERS_16       \
+			LETTERS_16
+
+static void
+answer_that_is_none_is_not_used(void **state)
+{
+	static const struct {
+		const char *answer, *reason;
+	} rows[] = {
+		{ "*-1\r\n", "it knows no master of this name" },
+		{ "$-1\r\n", "it knows no master of this name" },
+		{ "-ERR No such master\r\n", "ERR No such master" },
+		{ "-\r\n", "no sentinel answers" },
+		{ "+OK\r\n", "its answer is no address" },
+		{ ":6379\r\n", "its answer is no address" },
+		{ "*0\r\n", "its answer is no address" },
+		{ "*1\r\n" HOST, "its answer is no address" },
+		{ "*2\r\n" HOST ":6379\r\n", "its answer is no address" },
+		{ "*2\r\n$-1\r\n$-1\r\n", "its answer is no address" },
+		{ "*2\r\n*0\r\n*0\r\n", "its answer is no address" },
+		{ "*2\r\n" HOST "$1\r\n0\r\n", "its answer is no address" },
+		{ "*2\r\n" HOST "$5\r\n65536\r\n", "its answer is no address" },
+		{ "*2\r\n" HOST "$2\r\n-1\r\n", "its answer is no address" },
+		{ "*2\r\n" HOST "$0\r\n\r\n", "its answer is no address" },
+		{ "*2\r\n$0\r\n\r\n$4\r\n6379\r\n", "its answer is no address" },
+		{ "*2\r\n$4\r\n/a/b\r\n$4\r\n6379\r\n", "its answer is no address" },
+		{ "*2\r\n$3\r\na b\r\n$4\r\n6379\r\n", "its answer is no address" },
+		{ "*2\r\n$256\r\n" LETTERS_256 "\r\n$4\r\n6379\r\n", "its answer is no address" },
+		{ "*3\r\n" HOST "$4\r\n6379\r\n$1\r\na\r\n", "is not Redis's protocol" },
+		{ "*1000000000\r\n", "is not Redis's protocol" },
+		{ "HTTP/1.1 400 Bad Request\r\n", "is not Redis's protocol" },
+		{ "*2\r\n$2000000000\r\n", "no sentinel answered within the deadline" },
+		{ "*2\r\n$9\r\n127.", "no sentinel answered within the deadline" },
+		{ NULL, "no sentinel answered within the deadline" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH_OF(rows); i++) {
+		struct spot *liar = spot_open(1, serve_as_sentinel, rows[i].answer);
+		const struct address sentinels[] = { address_of(liar) };
+		const struct redis_settings settings = settings_of(sentinels, 1, 500 * US_PER_MS);
+
+		assert_not_found(&settings, rows[i].reason);
+		spot_close(liar);
+	}
+}
+
+/* One that sends and sends. */
+static void
+serve_without_end(struct spot *spot, struct fake_peer *peer)
+{
+	(void)spot;
+	if (fake_send(peer, SLICE("*2\r\n$500000000\r\n"))) {
+		while (fake_send(peer, SLICE(LETTERS_256)))
+			;
+	}
+}
+
+static void
+answer_that_does_not_end_is_cut_off(void **state)
+{
+	struct spot *liar = spot_open(1, serve_without_end, NULL);
+	const struct address sentinels[] = { address_of(liar) };
+	const struct redis_settings settings = settings_of(sentinels, 1, 2 * US_PER_S);
+
+	(void)state;
+	assert_not_found(&settings, "its answer does not end");
+}
+
+static void
+sentinels_that_refuse_the_login_are_told_of(void **state)
+{
+	struct spot *first = spot_open(1, serve_as_sentinel, NULL);
+	const struct address sentinels[] = { address_of(first) };
+	struct redis_settings settings = settings_of(sentinels, 1, 2 * US_PER_S);
+
+	(void)state;
+	settings.sentinels.password = "wrong";
+	assert_not_found(&settings, "sentinel_password_file of [redis]");
+}
+
+/* As during a failover: one sentinel is behind. */
+static void
+replica_is_not_used_and_another_sentinel_is_asked(void **state)
+{
+	struct spot *master = spot_open(0, serve_as_redis, "master");
+	struct spot *replica = spot_open(1, serve_as_redis, "slave");
+	struct spot *behind = spot_open(2, serve_as_sentinel, named(replica, "127.0.0.1"));
+	struct spot *ahead = spot_open(3, serve_as_sentinel, named(master, "127.0.0.1"));
+	const struct address sentinels[] = { address_of(behind), address_of(ahead) };
+	const struct redis_settings settings = settings_of(sentinels, 2, 2 * US_PER_S);
+	struct client client;
+
+	(void)state;
+	hear();
+	client_open(&client, &settings);
+	client_wait_for_breaker(&client, true);
+	assert_row(strstr(said, "it is no master but") != NULL, "%s", said);
+	client_wait_for_breaker(&client, false);
+	hear_no_more();
+	assert_int_equal(client_decide(&client, &made, "k").verdict, VERDICT_ADMITTED);
+	assert_int_equal(replica->seen.checks, 0);
+	client_close(&client);
+}
+
+/* ---- what changes ---- */
+
+static void
+sentinel_that_changes_its_mind_is_followed(void **state)
+{
+	enum { MANY = 20 };
+	static struct asked asked[MANY];
+	struct spot *old = spot_open(0, serve_as_redis, "master");
+	struct spot *new = spot_open(1, serve_as_redis, "master");
+	struct spot *sentinel = spot_open(2, serve_as_sentinel, named(old, "127.0.0.1"));
+	const struct address sentinels[] = { address_of(sentinel) };
+	const struct redis_settings settings = settings_of(sentinels, 1, PATIENT_US);
+	struct client client;
+
+	(void)state;
+	client_open(&client, &settings);
+	assert_int_equal(client_decide(&client, &made, "k").verdict, VERDICT_ADMITTED);
+	assert_int_equal(old->seen.checks, 1);
+	sentinel->answer = named(new, "127.0.0.1");
+	/* The old one does not answer any more; the new one decides what it was asked. */
+	is_mute = true;
+	for (unsigned i = 0; i < MANY; i++) {
+		asked_init(&asked[i], &client, &made, "k");
+		asked_send(&asked[i]);
+	}
+	client.answers = 0;
+	run_loop_until(client.loop, client.answers == MANY);
+	is_mute = false;
+	for (unsigned i = 0; i < MANY; i++)
+		assert_int_equal(asked[i].decision.verdict, VERDICT_ADMITTED);
+	assert_int_equal(new->seen.checks, MANY);
+	assert_int_equal(sentinel->seen.connections, 1);
+	assert_false(breaker_is_open(client.breaker));
+	client_close(&client);
+}
+
+static void
+master_that_goes_is_asked_for_anew(void **state)
+{
+	struct spot *old = spot_open(0, serve_as_redis, "master");
+	struct spot *new = spot_open(1, serve_as_redis, "master");
+	struct spot *sentinel = spot_open(2, serve_as_sentinel, named(old, "127.0.0.1"));
+	const struct address sentinels[] = { address_of(sentinel) };
+	const struct redis_settings settings = settings_of(sentinels, 1, 2 * US_PER_S);
+	struct client client;
+
+	(void)state;
+	client_open(&client, &settings);
+	client_wait_until_ready(&client);
+	sentinel->answer = named(new, "127.0.0.1");
+	old->answer = "slave";
+	/* A server that was demoted ends its clients' connections. */
+	redis_free(client.redis);
+	client.redis = NULL;
+	struct err err;
+
+	client.redis =
+		redis_new(client.loop, client.resolver, &client.settings, client.breaker, &err);
+	assert_non_null(client.redis);
+	assert_int_equal(client_decide(&client, &made, "k").verdict, VERDICT_ADMITTED);
+	assert_true(new->seen.checks > 0);
+	client_close(&client);
+}
+
+/* Also in the middle of a question. */
+static void
+store_may_be_closed_at_any_time(void **state)
+{
+	struct spot *master = spot_open(0, serve_as_redis, "master");
+	struct spot *silent = spot_open(1, serve_as_sentinel, NULL);
+	struct spot *good = spot_open(2, serve_as_sentinel, named(master, "127.0.0.1"));
+	const struct address sentinels[] = { address_of(silent), address_of(good) };
+	const struct redis_settings settings = settings_of(sentinels, 2, 80 * US_PER_MS);
+
+	(void)state;
+	for (int ms = 0; ms < 30; ms++) {
+		struct client client;
+
+		client_open(&client, &settings);
+		run_loop_for_ms(client.loop, ms);
+		client_close(&client);
+	}
+}
+
+/* ---- the breaker ---- */
+
+static bool
+is_same_breaker(const struct redis_settings *a, const struct redis_settings *b)
+{
+	static char area[MEMORY_AREA_SIZE];
+	const struct breaker_areas areas = { .host = area, .size = sizeof area };
+	struct breaker *breaker_a, *breaker_b;
+
+	memset(area, 0, sizeof area);
+	breaker_a = redis_breaker(a, &areas);
+	breaker_b = redis_breaker(b, &areas);
+	assert_true(breaker_a != NULL && breaker_b != NULL);
+	assert_true(breaker_open(breaker_a, clock_monotonic_us()));
+	const bool is_same = breaker_is_open(breaker_b);
+
+	breaker_free(breaker_a);
+	breaker_free(breaker_b);
+	return is_same;
+}
+
+static void
+breaker_is_of_the_sentinels_and_the_name(void **state)
+{
+	const struct address one = { .kind = ADDRESS_TCP, .host = "a", .port = 1 },
+			     two = { .kind = ADDRESS_TCP, .host = "b", .port = 1 };
+	const struct address there[] = { one, two }, back[] = { two, one };
+	struct redis_settings settings = settings_of(there, 2, 1), same = settings_of(back, 2, 1),
+			      fewer = settings_of(there, 1, 1), other = settings_of(there, 2, 1);
+
+	(void)state;
+	settings.prefix = same.prefix = fewer.prefix = other.prefix = "weir:";
+	other.sentinels.master = "other";
+	assert_true(is_same_breaker(&settings, &same));
+	assert_false(is_same_breaker(&settings, &fewer));
+	assert_false(is_same_breaker(&settings, &other));
+	/* Where the master is makes no difference. */
+	same.server = one;
+	assert_true(is_same_breaker(&settings, &same));
+}
+
+#define SENTINEL_TEST(name) cmocka_unit_test_teardown(name, tear_down)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		SENTINEL_TEST(master_is_where_the_first_answer_says),
+		SENTINEL_TEST(master_may_be_named_by_a_name),
+		SENTINEL_TEST(
+			sentinels_that_are_gone_or_silent_are_passed_over_within_the_deadline),
+		SENTINEL_TEST(sentinels_may_want_a_login),
+		SENTINEL_TEST(answer_that_is_none_is_not_used),
+		SENTINEL_TEST(answer_that_does_not_end_is_cut_off),
+		SENTINEL_TEST(sentinels_that_refuse_the_login_are_told_of),
+		SENTINEL_TEST(replica_is_not_used_and_another_sentinel_is_asked),
+		SENTINEL_TEST(sentinel_that_changes_its_mind_is_followed),
+		SENTINEL_TEST(master_that_goes_is_asked_for_anew),
+		SENTINEL_TEST(store_may_be_closed_at_any_time),
+		SENTINEL_TEST(breaker_is_of_the_sentinels_and_the_name),
+	};
+	struct err err;
+
+	make_limit(&made, "l", "1000000/1m");
+	log_configure(LOG_LEVEL_ERROR, LOG_FORMAT_TEXT);
+	return counter_thread_start(&err) != 0
+		? 1
+		: cmocka_run_group_tests_name("redis/sentinel", tests, NULL, NULL);
+}
