@@ -19,10 +19,10 @@
 -- Returns {status, now}: status 1 if all buckets are there.
 
 local forms_of, fields_of = value_readers()
-local now, taken, cost = ARGV[1] + 0, ARGV[2] + 0, ARGV[3] + 0
+local now, taken, cost, past = ARGV[1] + 0, ARGV[2] + 0, ARGV[3] + 0, 5e12
 if now == 0 then
 	local time = redis.call('TIME')
-	now = time[1] * 1000000 + time[2]
+	now, past = time[1] * 1000000 + time[2], 2000000
 end
 
 -- By algorithm: the state's new text, '' if nothing is left of it, nil if it stays as it is.
@@ -101,7 +101,7 @@ local function store(key, value, fields)
 	if #states == 0 then
 		redis.call('DEL', key)
 	else
-		redis.call('SET', key, head .. table.concat(states, ','), 'KEEPTTL')
+		redis.call('SET', key, value_short(head .. table.concat(states, ',')), 'KEEPTTL')
 	end
 end
 
@@ -114,7 +114,7 @@ end
 local status, at = 1, 4
 for k = 1, #KEYS, 2 do
 	local key, n = KEYS[k], ARGV[at] + 0
-	local value = redis.call('GET', key)
+	local value = value_get(key, now, past)
 	if not value then
 		status = 0
 	elseif n > 0 then

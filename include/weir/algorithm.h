@@ -19,15 +19,30 @@ struct bucket_field {
 	uint32_t tag;
 	uint16_t algorithm; /* enum policy_algorithm */
 	uint16_t count; /* words; 0: nothing is used */
-	int64_t interval_us, capacity_us;
+	union {
+		int64_t interval_us; /* of token-bucket */
+		int64_t span_us; /* of the others */
+	};
+	int64_t capacity_us;
 	int64_t *words;
 };
+
+/* No word of a state is negative, or as much as this: 16 digits say all of them. */
+#define WORD_LIMIT INT64_C(10000000000000000)
 
 /* When and for whom. */
 struct moment {
 	int64_t now_us;
 	uint64_t cost; /* of concurrent always 1 */
 	uint64_t lease;
+};
+
+/* What bringing a state has done to it, beside what time does. */
+enum brought {
+	BROUGHT,
+	BROUGHT_ANEW, /* it is to be stored as it is now, even if the request is rejected */
+	BROUGHT_CLAMPED, /* likewise, since a clock that has been set back had left it too far in
+			    the future */
 };
 
 struct algorithm {
@@ -38,17 +53,21 @@ struct algorithm {
 	unsigned record_words;
 	unsigned records_max;
 
+	/* Whether the state can be one of that form, given that its words are below WORD_LIMIT and
+	 * that there are whole records of them. NULL: then it can. */
+	bool (*is_sound)(const struct bucket_field *field);
+
 	/*
 	 * Brings a state of any form to this policy's form and this time: what is over goes, and
 	 * what a clock that has been set back has left in the future by more than a second is set
-	 * right, such that it is over no later than if it were used now; then the result is true.
-	 * There is room for the words that it has, and for those of a state of this policy.
+	 * right, such that it is over no later than if it were used now. There is room for the
+	 * words that it has, and for those of a state of this policy.
 	 */
-	bool (*bring)(const struct policy *policy, struct bucket_field *field,
+	enum brought (*bring)(const struct policy *policy, struct bucket_field *field,
 		const struct moment *moment);
 
 	/* Of a field that was brought to the moment. until: microseconds from now until no more
-	 * than `allowed` are used; 0: so it is. */
+	 * than `allowed` are used, which is less than the policy's burst; 0: so it is. */
 	uint64_t (*used)(const struct policy *policy, const struct bucket_field *field,
 		const struct moment *moment);
 	int64_t (*until)(const struct policy *policy, const struct bucket_field *field,

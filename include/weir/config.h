@@ -9,6 +9,7 @@
 #include "weir/address.h"
 #include "weir/arena.h"
 #include "weir/diagnostics.h"
+#include "weir/hash.h"
 #include "weir/ip.h"
 #include "weir/log.h"
 #include "weir/units.h"
@@ -163,7 +164,7 @@ enum pattern_kind {
 
 struct config_pattern {
 	struct place place;
-	const char *methods; /* "GET|POST"; NULL: any */
+	const char *methods; /* "GET|POST", where GET takes HEAD with it; NULL: any */
 	enum pattern_kind kind;
 	const char *text; /* without `=` or `~` */
 	bool nocase;
@@ -243,6 +244,16 @@ struct config_route {
 	const char *reject_page_type; /* its Content-Type */
 };
 
+/* A file that a list names with `@`, as it was read. */
+struct config_list_file {
+	const struct config_list_file *next;
+	const char *name;
+	uint32_t items;
+	struct hash_wide content;
+	bool is_blank; /* it has neither items nor comments */
+	bool is_ended; /* its last line has a line end; true if there is no line */
+};
+
 /* ---- the process ---- */
 
 struct config_listen {
@@ -311,6 +322,7 @@ struct config {
 	unsigned route_count;
 
 	const struct section *sections; /* as they were read, for config_compare */
+	const struct config_list_file *list_files; /* a file may be here several times */
 	struct arena arena; /* holds all of it */
 };
 
@@ -342,6 +354,7 @@ enum config_change_kind {
 	CONFIG_SECTION_ADDED,
 	CONFIG_SECTION_REMOVED,
 	CONFIG_ORDER_CHANGED, /* of all sections of the kind */
+	CONFIG_ITEMS_CHANGED, /* of the file `name`, which a list names in both */
 };
 
 struct config_change {
@@ -350,13 +363,23 @@ struct config_change {
 	const char *key; /* of CONFIG_KEY_CHANGED */
 	const char *before, *after; /* its values or defaults; NULL: there are none, or several */
 	bool needs_restart;
+	uint32_t items_before, items_after; /* of CONFIG_ITEMS_CHANGED */
 };
 
 typedef void config_change_fn(void *context, const struct config_change *change);
 
-/* Valid during the call. What stands in files that keys name is not compared. */
+/* Valid during the call. Of the files that keys name only those of lists are compared. */
 void config_compare(const struct config *before, const struct config *after, config_change_fn *each,
 	void *context);
+
+/*
+ * Whether all files of lists are whole that were so before, as far as that can be told: one is not
+ * that had items and has nothing any more, not even a comment, or whose last line had an end and
+ * has none any more. So looks what a full disk cut, or somebody is writing just now. -1: there is
+ * an error in the diagnostics for each.
+ */
+int config_check_lists(const struct config *before, const struct config *after,
+	struct diagnostics *diagnostics) WEIR_MUST_CHECK;
 
 /* The table of options, for the manual, completions and the test that keeps them in step. */
 struct config_option_help {

@@ -38,8 +38,8 @@ struct outcome {
 	int64_t retry_us; /* if violated: until this cost would pass; -1: never, the cost exceeds
 			     the burst. Of concurrent nobody knows: a second */
 	int64_t more_us; /* until one token more, or, if violated, as many as it costs; 0 if the
-			    bucket is full, or that is never */
-	int64_t reset_us; /* until the bucket is full */
+			    bucket is full, or if that is never (retry_us -1) */
+	int64_t reset_us; /* until the bucket is full; also if retry_us is -1 */
 };
 
 struct decision {
@@ -99,7 +99,8 @@ struct bucket {
 };
 
 /* As one run of words, the way in which it is stored. Unpacked, the fields lie in `words`; what
- * cannot be a field is left out, and so is all behind it. Packed, it is BUCKET_PACKED_MAX words at
+ * cannot be a field is left out, and so is all behind it; a field whose words cannot be is left out
+ * too. Packed, it is BUCKET_PACKED_MAX words at
  * the most. */
 void bucket_unpack(struct bucket *bucket, int64_t *words, size_t count);
 size_t bucket_pack(const struct bucket *bucket, int64_t *out);
@@ -136,8 +137,11 @@ void outcome_set_numbers(struct outcome *outcome, const struct check_item *item,
 void outcome_set(struct outcome *outcome, const struct check_item *item,
 	const struct policy *policy, int64_t debt_us, uint64_t cost, bool violated);
 
-/* The longest wait of the violated policies in whole seconds, rounded up, at least 1; 0 if it would
- * never pass. */
+/* The wait of a violated policy in whole seconds, rounded up, at least 1; 0 if it would never pass.
+ */
+int64_t outcome_retry_after_s(const struct outcome *outcome);
+
+/* The longest of the violated policies, in the same way. */
 int64_t decision_retry_after_s(const struct decision *decision);
 
 /* The violated outcome with the longest wait, shadows left out; NULL if none is. */

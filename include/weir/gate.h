@@ -49,9 +49,8 @@ int gate_listen(struct gate *gate, int fd, struct err *err) WEIR_MUST_CHECK;
 /* New requests are served by this configuration from now on. -1: everything stays as it was. */
 int gate_use(struct gate *gate, struct snapshot *snapshot, struct err *err) WEIR_MUST_CHECK;
 
-/* Takes no new requests beyond what waits at the sockets; `empty` is called when the last has
- * ended.
- */
+/* Takes no new requests beyond what waits at the sockets; `empty` is called when the last has ended
+ * and the leases that it and others held are given back. */
 void gate_stop(struct gate *gate, enum front_rest rest, deferred_fn *empty, void *context);
 
 /* Cuts what is left. Returns how many requests that were. */

@@ -33,6 +33,10 @@ struct log_field {
 #define LOG_KEPT_BACK(held)                                                                        \
 	((struct log_field){ (held) > 0 ? "kept_back" : NULL, { NULL, 0 }, (int64_t)(held), true })
 
+/* For how long it has been so, as the last field; left out where it begins. */
+#define LOG_FOR_S(s)                                                                               \
+	((struct log_field){ (s) > 0 ? "for_s" : NULL, { NULL, 0 }, (int64_t)(s), true })
+
 #define log_error(...) log_fields(LOG_LEVEL_ERROR, __VA_ARGS__, (struct log_field){ 0 })
 #define log_warn(...) log_fields(LOG_LEVEL_WARN, __VA_ARGS__, (struct log_field){ 0 })
 #define log_info(...) log_fields(LOG_LEVEL_INFO, __VA_ARGS__, (struct log_field){ 0 })
@@ -76,5 +80,9 @@ struct log_throttle {
 /* Whether to log now; *held gets the number of lines kept back before this one. now_us is
  * monotonic. */
 bool log_throttle_pass(struct log_throttle *throttle, int64_t now_us, uint64_t *held);
+
+/* How many lines it has kept back in a period that is over at now_us, and forgets them: for who
+ * does not want to wait for the next line to tell. INT64_MAX: in any period. */
+uint64_t log_throttle_take(struct log_throttle *throttle, int64_t now_us);
 
 #endif

@@ -39,8 +39,42 @@ void memory_count(struct memory *memory);
  * Answers before store_decide returns, as a rule within microseconds: it waits for the lock of a
  * bucket for 50 ms at the most, and not beyond the check's deadline by more than 5 ms. Its clock is
  * clock_wall_us. Threads may share it. Lives as long as the memory.
+ *
+ * A lease is given back, or prolonged, before the call returns. For that too it waits 50 ms at the
+ * most; a process that stands still inside the bucket for longer leaves a place that was to be
+ * given back taken until its lease ends (COUNT_LEASES_LEFT). Nothing is kept for later.
  */
 struct store *memory_store(struct memory *memory);
+
+/*
+ * How many bytes of all that it has for buckets are taken by those that still say something.
+ * Counted where there is little, and estimated from a part where there is much; a part that another
+ * process holds for too long is left out. Takes some milliseconds: for who asks now and then.
+ */
+uint64_t memory_used(struct memory *memory);
+uint64_t memory_room(const struct memory *memory);
+
+/*
+ * What has become of the file since it was opened. Nothing of it can be prevented, since whoever
+ * may write the file may do that. A file that was removed or replaced is still used by those who
+ * have it, and not by those who come. One that was cut ends the process by SIGBUS when it needs
+ * what is missing. One that was written over in place does no harm but to the counts.
+ */
+enum memory_file {
+	MEMORY_FILE_SAME, /* or there is none */
+	MEMORY_FILE_GONE,
+	MEMORY_FILE_REPLACED,
+	MEMORY_FILE_CUT,
+	MEMORY_FILES
+};
+
+enum memory_file memory_look(const struct memory *memory);
+
+/* Its name, or NULL; as long as the memory lives. */
+const char *memory_path(const struct memory *memory);
+
+/* Where it lies, for who handles SIGBUS. */
+struct slice memory_bytes(const struct memory *memory);
 
 /* MEMORY_AREA_SIZE bytes, shared like the rest, zero when nobody else uses the file as it is
  * opened: for the breaker. */

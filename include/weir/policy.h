@@ -31,19 +31,33 @@ struct policy {
 	uint64_t burst; /* tokens: the most that is admitted at once; of a shard, its part */
 	bool shadow; /* never rejects, and is spent by itself: if it admits and the request is
 			admitted */
-	/* The form that stored state is written for. A token bucket: the time for one token (window
-	 * / count, rounded up, so never above the rate) and burst * interval_us, at most
-	 * DURATION_MAX_US. The others: the window twice; of concurrent, the lease. */
-	int64_t interval_us, capacity_us;
+	/* The form that stored state is written for: two times. */
+	union {
+		int64_t interval_us; /* of token-bucket: for one token (window / count, rounded up,
+					so never above the rate) */
+		int64_t span_us; /* of the others: the window; of concurrent the lease */
+	};
+	int64_t capacity_us; /* of token-bucket: burst * interval_us, at most DURATION_MAX_US; of
+				the others the span once more */
 	enum calendar_period period; /* of calendar */
 	int64_t lease_us; /* of concurrent */
-	unsigned code; /* see policy_code; 0: none */
+	int code; /* see form_code; 0: none */
+	counter_cell rejections[2]; /* that are only counted; that are enforced */
 };
 
 /* A tag, an interval and a burst for each policy, with what stands between them. */
 enum { LIMIT_SIGNATURE_SIZE = LIMIT_POLICIES_MAX * 44 + 1 };
 
-enum limit_result { LIMIT_ADMITTED, LIMIT_REJECTED, LIMIT_WOULD_REJECT, LIMIT_RESULTS };
+enum limit_result {
+	LIMIT_ADMITTED,
+	LIMIT_REJECTED, /* by a policy */
+	LIMIT_WOULD_REJECT,
+	LIMIT_BLOCKED, /* by an override */
+	LIMIT_WOULD_BLOCK,
+	LIMIT_REFUSED, /* nobody was named: on_missing = reject */
+	LIMIT_WOULD_REFUSE,
+	LIMIT_RESULTS
+};
 
 struct limit {
 	const char *name;
@@ -72,15 +86,15 @@ void limit_init(struct limit *limit, const struct config_limit *config,
 	const struct config_override *override, struct diagnostics *diagnostics);
 
 /*
- * A small number, 1 to 920, that stands for name, algorithm, interval and burst of a token bucket
- * of common form (a window of one second, minute, hour or day as name, a round count, and the count
- * as burst). With it the state of a limit of one such policy is a single integer, which Redis keeps
- * in two thirds of the memory. 0 for all others.
+ * A number that stands for name, algorithm, interval and burst of a token bucket of common form: a
+ * usual window as name, and a round count and burst (src/limit/form.c). With it the state of a
+ * limit of one such policy is a single integer, which Redis keeps in two thirds of the memory. 0
+ * for all others.
  */
-unsigned policy_code(const char *name, uint64_t count, int64_t window_us, uint64_t burst);
+int form_code(const char *name, uint64_t count, int64_t window_us, uint64_t burst);
 
 /* The inverse, for state that another configuration wrote. False if no policy has that code. */
-bool policy_of_code(unsigned code, uint32_t *tag, int64_t *interval_us, int64_t *capacity_us);
+bool form_of_code(int code, uint32_t *tag, int64_t *interval_us, int64_t *capacity_us);
 
 /* The key of one of the limit's shards: `KEY+K`, from the arena; without memory its ptr is NULL. */
 struct slice shards_key(struct arena *arena, struct slice key, unsigned shard) WEIR_MUST_CHECK;

@@ -39,6 +39,9 @@ struct redis_cluster {
 	unsigned count; /* 0: it is none */
 };
 
+/* Beyond that a cluster's servers are not known; each thread has a connection to each of them. */
+enum { REDIS_CLUSTER_SERVERS_MAX = 1000 };
+
 /* What is pointed to is the caller's and must last. */
 struct redis_settings {
 	struct address server; /* not looked at with sentinels, or with a cluster */
@@ -52,6 +55,13 @@ struct redis_settings {
 	int64_t deadline_us; /* of a decision; also of connecting and of a probe */
 	const struct redis_counters *counters;
 };
+
+/* The key in Redis of the bucket of this name. In a cluster what is behind the limit's name, who is
+ * counted, is in braces: it alone chooses the slot, so all limits that count by the same share one.
+ */
+enum { REDIS_KEY_MAX = 520 };
+struct slice
+redis_key(const char *prefix, bool is_in_cluster, struct slice name, char out[REDIS_KEY_MAX]);
 
 /* The breaker of the server as these settings use it; of a master by its name, wherever it is. Of
  * a cluster, one that is open while any of its servers is not asked. NULL: no memory. */
@@ -68,8 +78,8 @@ void redis_free(struct redis *redis);
 
 /*
  * At most 4,096 calls or 1 MiB wait at once; beyond, the answer is UNAVAILABLE_OVERLOAD. Leases
- * that cannot be given back or prolonged, since there is no room or no Redis, are counted
- * (COUNT_LEASES_LEFT).
+ * that cannot be given back now are kept until they can or are over, 16,384 of them or 8 MiB; those
+ * that were kept for the longest time give way.
  */
 struct store *redis_store(struct redis *redis);
 

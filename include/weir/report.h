@@ -23,6 +23,8 @@ struct report_rejection {
 	struct slice route;
 	struct slice method, path;
 	struct slice identity; /* the bucket's name; secrets in it are hashed */
+	struct slice override; /* whose policies are in force; empty: the limit's own are */
+	uint64_t cost; /* of the request */
 	const struct outcome *outcome;
 	int64_t retry_after_s;
 	bool is_enforced;
@@ -55,6 +57,14 @@ struct report_refusal {
 };
 
 void report_refused(struct report *report, const struct report_refusal *refusal);
+
+/* Whether the log takes a line on what a backend did to a request: five a second at the most. *held
+ * is for LOG_KEPT_BACK. */
+bool report_may_tell_failure(struct report *report, uint64_t *held);
+
+/* Tells how many lines were kept back that no later line has told of, if their second is over: to
+ * be called once a second. report_free tells the rest. */
+void report_tell_kept_back(struct report *report);
 
 /* Lines that the file of rejections did not take, since the last call. */
 uint64_t report_take_dropped(struct report *report);

@@ -25,8 +25,9 @@ void routes_free(struct routes *routes);
  * and all of its conditions. -1: none does. -2: a regular expression exceeded its match limit, so
  * neither "fits" nor "does not fit" would be safe.
  *
- * Of a condition's value that is repeated, any may fit. A header or variable that is empty is not
- * there (RFC 3875 section 4.1); a cookie or parameter is, once it is named.
+ * Of a condition's value that is repeated, any may fit. So may any way in which a usual application
+ * reads a parameter of the query or a cookie (url_path.h; src/route/values.c). A header or variable
+ * that is empty is not there (RFC 3875 section 4.1); a cookie or parameter is, once it is named.
  */
 int routes_match(const struct routes *routes, const struct view *view);
 
@@ -69,9 +70,9 @@ void asker_init(struct asker *asker, const struct view *view, const struct confi
 
 /*
  * The index in config->overrides of the limit's first override that fits the request; -1: none
- * does. What is compared is the value that an identity would count: of a parameter of the query
- * that is repeated, the last; of a cookie, the first, which is the one of the most exact path (RFC
- * 6265 section 5.4).
+ * does. What is compared is the value that an identity would count. Of a parameter of the query
+ * that is repeated, any; of a cookie, the first, which is the one of the most exact path (RFC 6265
+ * section 5.4), and any that has the name in another spelling.
  */
 int overrides_find(struct asker *asker, const struct config_limit *limit);
 
@@ -99,6 +100,9 @@ enum identity_result {
  * `hash_key` if there is one; so are headers, cookies and parameters of the query in any case,
  * since they may be secrets, and variables HTTP_*. Neither `+`, `=`, `#` nor braces stand in a
  * value, and `LIMIT:WORD` with another word than all and none is nobody's.
+ *
+ * A parameter or cookie that has several values, of which it depends on the application which one
+ * it reads, counts as one value that all such requests share, unless `known` leaves one of them.
  */
 enum identity_result identity_key(struct asker *asker, const struct config_limit *limit,
 	struct arena *arena, struct slice *key) WEIR_MUST_CHECK;

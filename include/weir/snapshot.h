@@ -16,7 +16,9 @@
 /* What became of a request; a label of weir_requests_total. */
 enum gate_outcome {
 	OUTCOME_ADMITTED, /* by every limit, or there was none */
-	OUTCOME_WOULD_REJECT, /* passed only because of enforce = no or shadow */
+	OUTCOME_WOULD_REJECT, /* passed only because of enforce = no or shadow: else 429 */
+	OUTCOME_WOULD_BLOCK, /* ... else blocked */
+	OUTCOME_WOULD_REFUSE, /* ... else unidentified, or refused by store_down = reject */
 	OUTCOME_REJECTED, /* 429 */
 	OUTCOME_UNDECIDED, /* passed without a decision: store_down = admit */
 	OUTCOME_STORE_DOWN, /* 503: store_down = reject */

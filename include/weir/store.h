@@ -9,7 +9,8 @@ struct store {
 	void (*decide)(struct store *store, struct check *check);
 	void (*cancel)(struct store *store, struct check *check);
 	void (*release)(struct store *store, const struct check_item *item, uint64_t lease);
-	void (*renew)(struct store *store, const struct check_item *item, uint64_t lease);
+	bool (*renew)(struct store *store, const struct check_item *item, uint64_t lease);
+	unsigned (*kept)(const struct store *store); /* NULL: it never keeps any */
 };
 
 /* Calls check->done with the decision, now or later, but by check->deadline_us. */
@@ -28,12 +29,16 @@ store_cancel(struct store *store, struct check *check)
 }
 
 /*
- * Gives the lease back that item->limit's concurrent policies hold under item->key, or prolongs it
- * by lease_us from now, if it is there. No answer comes: what is lost ends with the lease. The item
- * is needed during the call only.
+ * Gives the lease back that item->limit's concurrent policies hold under item->key, or under
+ * item->overflow if it stands there; nothing if it is not there. No answer comes. The item is
+ * needed during the call only.
+ *
+ * A store that is away keeps it until it is back, or the lease is over: bounded, and as long as the
+ * store lives (store_kept). What is not given back is taken until the lease ends, and counted
+ * (COUNT_LEASES_LEFT).
  *
  * A check that was answered UNAVAILABLE, or was cancelled, may have taken its lease all the same:
- * release it too; that follows the check on its way.
+ * release it too; it is given back behind the check on its way.
  */
 static inline void
 store_release(struct store *store, const struct check_item *item, uint64_t lease)
@@ -41,10 +46,23 @@ store_release(struct store *store, const struct check_item *item, uint64_t lease
 	store->release(store, item, lease);
 }
 
-static inline void
+/*
+ * Prolongs the lease under item->key to lease_us from now, if it is there. True: the store was
+ * told. False: it is away, or busy, and nothing is kept: try again soon. A lease that has ended
+ * meanwhile is not taken anew, so its place may be another's: that is counted (COUNT_LEASES_LOST).
+ */
+static inline bool
 store_renew(struct store *store, const struct check_item *item, uint64_t lease)
 {
-	store->renew(store, item, lease);
+	return store->renew(store, item, lease);
+}
+
+/* How many leases wait to be given back until the store is no longer away. Those that still do when
+ * it is freed are lost, and it says so in the log. */
+static inline unsigned
+store_kept(const struct store *store)
+{
+	return store->kept == NULL ? 0 : store->kept(store);
 }
 
 #endif

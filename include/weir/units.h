@@ -14,6 +14,13 @@
 #define US_PER_S INT64_C(1000000)
 #define US_PER_DAY (86400 * US_PER_S)
 
+/* Rounded up, of what is not negative. */
+static inline int64_t
+seconds_up(int64_t us)
+{
+	return (us + US_PER_S - 1) / US_PER_S;
+}
+
 /* A hundred years: the longest duration that is accepted anywhere. */
 #define DURATION_MAX_US (36525 * US_PER_DAY)
 

@@ -23,15 +23,26 @@ int url_path_normal(struct slice target, char *out, size_t *len, struct err *err
 /* The query of a raw request target, without `?` and without a fragment; empty if there is none. */
 struct slice url_query(struct slice target);
 
+/* Some applications (Perl's CGI.pm, older ones in Python and Ruby) also take a `;` for the end of a
+ * parameter. */
+enum url_query_separators { URL_QUERY_AMPERSANDS, URL_QUERY_SEMICOLONS };
+
 /*
  * The next value of a parameter in a query (application/x-www-form-urlencoded), of which *rest is
- * what is left to look at. The parameters' names are decoded to compare them, as the application
- * will do; the value is not decoded, and empty if there is no `=`. False if there is none any more.
+ * what is left to look at. A parameter has the name if any usual application may take it for that:
+ * names are decoded (CGI.pm reads %u006e, too), PHP passes over blanks in front, ends a name at a
+ * NUL, takes `n[]` and `n[x]` for `n`, and `.`, a blank and `[` inside for `_`; Rack also takes
+ * `[n]` and `n]` for `n`. The value is not decoded, and empty if there is no `=`. False if there is
+ * none any more.
  */
-bool url_query_next(struct slice *rest, struct slice name, bool nocase, struct slice *value);
+bool url_query_next(struct slice *rest, enum url_query_separators separators, struct slice name,
+	bool nocase, struct slice *value);
+
+/* Whether the raw name may be taken for this one, as said above. */
+bool url_query_is_named(struct slice raw, struct slice name, bool nocase);
 
 /* Decodes a value of a query to at most value.len bytes, and returns how many they are. A bad
- * escape stands for itself, as in PHP. */
+ * escape stands for itself, as in PHP; %u0041 is decoded as in CGI.pm. */
 size_t url_query_decode(struct slice value, char *out);
 
 #endif

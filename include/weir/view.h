@@ -38,8 +38,10 @@ struct view {
 	bool has_forwarded; /* X-Forwarded-For is there, believed or not */
 	bool forwarded_is_forged; /* a trusted proxy's came twice (lighttpd makes a second one of
 				     X_Forwarded_For): neither is believed, REMOTE_ADDR counts */
+	bool proxy_names_nobody; /* the client is a trusted proxy itself: its X-Forwarded-For is not
+				    there, is forged, or ends in no address */
 	struct slice accept;
-	char *scratch; /* room to decode a value of the query, one at a time */
+	char *scratch; /* room to decode a value of the query or a cookie, one at a time */
 };
 
 /*

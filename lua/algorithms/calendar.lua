@@ -2,11 +2,16 @@
 -- the period ends, and what is used of it. Text: END.USED
 
 local function calendar()
-	-- The first of the ends that is still to come; a whole period if the clocks are so far apart that none is.
+	-- No period is longer than its window by more than three hours (src/limit/algorithm_calendar.c), and a second is forgiven.
+	local function is_too_far(policy, now, ends)
+		return ends > now + policy.interval + 10801000000
+	end
+
+	-- The first of the ends that is still to come; a whole period if the clocks are so far apart that none is, or that it is too far.
 	local function end_of(policy, now)
 		for n = 1, 3 do
 			if policy[n] > now then
-				return policy[n]
+				return is_too_far(policy, now, policy[n]) and now + policy.interval or policy[n]
 			end
 		end
 		return now + policy.interval
@@ -28,17 +33,17 @@ local function calendar()
 			return string.format('%d.%d', state[1], state[2])
 		end,
 
-		-- An end that another gateway has written stands: so those whose clocks or time zones differ agree. None is
-		-- further ahead than a month of 31 days and an hour of daylight saving.
-		bring = function(policy, moment, state)
+		-- An end that another gateway has written stands: so those whose clocks or time zones differ agree. But it must be the end of
+		-- such a period as ours: if the quota was of a month and is of a day now, or the reverse, what is used stays used, until our
+		-- own period ends.
+		bring = function(policy, moment, state, interval)
 			local now = moment.now
 			if not state or state[1] <= now then
 				return {end_of(policy, now), 0}
 			end
-			if state[1] > now + 32 * 86400000000 + 1000000 then
-				return {end_of(policy, now), state[2]}, true
-			end
-			return {state[1], state[2]}
+			local is_other = interval ~= policy.interval
+			local was_ahead = not is_other and is_too_far(policy, now, state[1])
+			return {(is_other or was_ahead) and end_of(policy, now) or state[1], state[2]}, was_ahead, is_other
 		end,
 
 		used = function(policy, moment, state)

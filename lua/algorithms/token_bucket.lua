@@ -6,22 +6,21 @@ local function token_bucket()
 		return full_at - now > interval * burst + 1000000
 	end
 
-	-- Until it is spent on, a debt of another rate goes on to shrink at that one. So if it leaves no room, the wait is
-	-- reckoned at the old rate, and the debt is given such that this wait follows.
-	local function at_own_rate(policy, cost, owed, old)
-		local debt = owed
-		if old ~= policy.interval then
-			debt = math.ceil(owed / old * policy.interval)
+	-- A debt of another rate is the same number of tokens at this one, and so it is stored, or whoever is exhausted would go on to
+	-- wait as long as before. It is never made less: another configuration may know a larger burst, and then that is kept with it.
+	-- What would be owed for more than a hundred years cannot be stored, and waits at the rate that it had.
+	local function at_own_rate(policy, owed, interval, burst)
+		local own = policy.interval
+		if interval == own then
+			return owed
 		end
-		if cost > policy.burst then
-			return math.min(debt, policy.burst * policy.interval)
+		local debt = math.ceil(math.min(owed, interval * burst) / interval * own)
+		if debt <= policy.burst * own then
+			return debt, true
+		elseif burst * own <= 3155760000000000 then
+			return math.min(debt, burst * own), true, own, burst
 		end
-		local left = policy.burst - cost
-		local wait = owed - left * old
-		if wait > 0 then
-			return left * policy.interval + wait
-		end
-		return math.min(debt, left * policy.interval)
+		return math.min(debt, 3155760000000000)
 	end
 
 	return {
@@ -41,7 +40,8 @@ local function token_bucket()
 			if is_impossible(now, full_at, interval, burst) then
 				return now + policy.burst * policy.interval, true
 			end
-			return now + at_own_rate(policy, moment.cost, full_at - now, interval)
+			local debt, is_anew, kept, kept_burst = at_own_rate(policy, full_at - now, interval, burst)
+			return now + debt, false, is_anew, kept, kept_burst
 		end,
 
 		used = function(policy, moment, full_at)

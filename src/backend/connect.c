@@ -52,8 +52,7 @@ tell_failed(struct exchange *exchange, const char *reason)
 	log_warn("A backend's server cannot be connected to; it is asked last, and tried again "
 		 "after a second.",
 		LOG_TEXT("backend", exchange->pool->name), LOG_TEXT("server", server->name),
-		LOG_TEXT("reason", reason),
-		LOG_INT("for_s", (now - server->failing_since_us) / US_PER_S));
+		LOG_TEXT("reason", reason), LOG_FOR_S((now - server->failing_since_us) / US_PER_S));
 }
 
 void

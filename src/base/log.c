@@ -261,3 +261,15 @@ log_throttle_pass(struct log_throttle *throttle, int64_t now_us, uint64_t *held)
 	throttle->passed++;
 	return true;
 }
+
+uint64_t
+log_throttle_take(struct log_throttle *throttle, int64_t now_us)
+{
+	const uint64_t held = throttle->held;
+
+	if (held == 0 || now_us - throttle->started_us < throttle->period_us)
+		return 0;
+	throttle->held = 0;
+	throttle->passed = 0;
+	return held;
+}

@@ -34,9 +34,11 @@ put_key(char *out, size_t size, const struct config_change *change)
 
 	n += snprintf(out + n, size - (size_t)n, " %s", change->key);
 	if (before != NULL && after != NULL)
-		(void)snprintf(out + n, size - (size_t)n, ": %s -> %s",
+		n += snprintf(out + n, size - (size_t)n, ": %s -> %s",
 			before[0] == '\0' ? "nothing" : before,
 			after[0] == '\0' ? "nothing" : after);
+	if (change->needs_restart && (size_t)n < size)
+		(void)snprintf(out + n, size - (size_t)n, " (with a restart)");
 }
 
 static void
@@ -59,6 +61,14 @@ on_change(void *context, const struct config_change *change)
 		break;
 	case CONFIG_ORDER_CHANGED:
 		(void)snprintf(item, sizeof item, "order of [%s NAME]", change->kind);
+		break;
+	case CONFIG_ITEMS_CHANGED:
+		if (change->items_before == change->items_after)
+			(void)snprintf(item, sizeof item, "other lines in %s (%u items)",
+				change->name, (unsigned)change->items_after);
+		else
+			(void)snprintf(item, sizeof item, "%s: %u -> %u items", change->name,
+				(unsigned)change->items_before, (unsigned)change->items_after);
 		break;
 	}
 	const size_t len = strlen(item), room = CHANGES_TEXT_SIZE - TAIL_SIZE - words->len;

@@ -1,4 +1,5 @@
 /* weir check: everything that is wrong with a configuration, and what it means in words. */
+#include "check.h"
 #include "command.h"
 #include "connect.h"
 #include "surroundings.h"
@@ -11,21 +12,23 @@
 #include <string.h>
 
 static void
-print_words(const struct snapshot *snapshot)
+print_words(const struct snapshot *snapshot, bool has_connected)
 {
 	const struct config *config = snapshot->config;
 
-	if (!config->enforce)
-		(void)printf("enforce = no: every limit decides, counts and logs, and lets pass\n");
+	check_words(config);
 	for (unsigned i = 0; i < config->limit_count; i++)
 		config_limit_words(config, config->limits[i], stdout);
 	for (unsigned i = 0; i < config->route_count; i++)
 		config_route_words(config, config->routes[i], stdout);
+	if (!has_connected)
+		check_words_unseen(config);
 }
 
 /* Prints all that was found, and the words if that is no error. */
 static int
-conclude(const char *file, const struct snapshot *snapshot, const struct diagnostics *diagnostics)
+conclude(const char *file, const struct snapshot *snapshot, const struct diagnostics *diagnostics,
+	bool has_connected)
 {
 	diagnostics_print(diagnostics, stderr);
 	if (snapshot == NULL || diagnostics->errors > 0) {
@@ -33,18 +36,9 @@ conclude(const char *file, const struct snapshot *snapshot, const struct diagnos
 			diagnostics->errors == 1 ? "" : "s");
 		return EXIT_FAILED;
 	}
-	print_words(snapshot);
+	print_words(snapshot, has_connected);
 	(void)printf("%s: good%s\n", file, diagnostics->warnings > 0 ? ", with warnings" : "");
 	return EXIT_OK;
-}
-
-/* FILE, --config FILE or --config=FILE, as `serve` takes it; NULL: something else. */
-static const char *
-file_argument(int argc, char **argv)
-{
-	if (argc == 2 && argv[1][0] != '-')
-		return argv[1];
-	return config_argument(argc, argv);
 }
 
 /* Takes --connect out of the arguments, wherever it stands. */
@@ -66,7 +60,7 @@ int
 command_check(int argc, char **argv)
 {
 	const bool connects = take_connect(&argc, argv);
-	const char *file = file_argument(argc, argv);
+	const char *file = config_argument(argc, argv);
 	struct diagnostics diagnostics;
 	struct err err;
 
@@ -83,9 +77,11 @@ command_check(int argc, char **argv)
 
 	if (snapshot != NULL)
 		surroundings_check(snapshot->config, &diagnostics);
-	if (snapshot != NULL && connects)
+	if (snapshot != NULL && connects) {
 		connect_check(snapshot, &diagnostics);
-	const int status = conclude(file, snapshot, &diagnostics);
+		check_backends(snapshot->config, &diagnostics);
+	}
+	const int status = conclude(file, snapshot, &diagnostics, connects);
 
 	snapshot_release(snapshot);
 	diagnostics_release(&diagnostics);

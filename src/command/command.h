@@ -16,9 +16,10 @@ struct command {
 
 int command_serve(int argc, char **argv);
 int command_check(int argc, char **argv);
+int command_identity(int argc, char **argv);
 
-/* The file of `--config FILE` or `--config=FILE`, or the default if there are no arguments; NULL:
- * they are others. */
+/* The file of `FILE`, `--config FILE` or `--config=FILE`, or the default if there are no arguments;
+ * NULL: they are others. */
 const char *config_argument(int argc, char **argv);
 
 /* "weir NAME: text" and where to read on, to standard error. Returns EXIT_USAGE. */

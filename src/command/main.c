@@ -8,9 +8,11 @@
 #include <unistd.h>
 
 static const struct command commands[] = {
-	{ "serve", "[--config FILE]", "serve FastCGI requests", command_serve },
+	{ "serve", "[FILE]", "serve FastCGI requests", command_serve },
 	{ "check", "[--connect] [FILE]", "check a configuration and say in words what it limits",
 		command_check },
+	{ "identity", "LIMIT WHO...", "say what somebody is called in log and Redis",
+		command_identity },
 };
 
 /* What other daemons have. */
@@ -44,7 +46,9 @@ print_help(FILE *out)
 	}
 	(void)fprintf(out, "  %-30s %s\n  %-30s %s\n\n", "weir --version", "print the version",
 		"weir --help", "print this");
-	(void)fprintf(out, "FILE is %s if it is left out. See weir(8) and weir.ini(5).\n",
+	(void)fprintf(out,
+		"FILE, also as --config FILE, is %s if it is left out.\nSee weir(8) and "
+		"weir.ini(5).\n",
 		DEFAULT_CONFIG);
 }
 
@@ -66,6 +70,8 @@ config_argument(int argc, char **argv)
 {
 	if (argc == 1)
 		return DEFAULT_CONFIG;
+	if (argc == 2 && argv[1][0] != '-')
+		return argv[1];
 	if (argc == 3 && strcmp(argv[1], "--config") == 0)
 		return argv[2];
 	if (argc == 2 && strncmp(argv[1], "--config=", 9) == 0)

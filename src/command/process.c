@@ -3,12 +3,24 @@
 
 #include "weir/http_server.h"
 #include "weir/log.h"
+#include "weir/redis.h"
 
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <time.h>
 
 enum { DESCRIPTORS_ASIDE = 64 };
+
+/* Of each thread, and with sentinels one of them as well. */
+static uint64_t
+redis_connections(const struct config *config)
+{
+	if (!config->has_redis)
+		return 0;
+	if (config->redis_cluster_count > 0)
+		return config->threads * REDIS_CLUSTER_SERVERS_MAX;
+	return config->threads * (config->redis_sentinel_count > 0 ? 2 : 1);
+}
 
 void
 process_raise_limits(const struct config *config)
@@ -22,11 +34,11 @@ process_raise_limits(const struct config *config)
 		return;
 	/* A request has a connection on either side. */
 	const uint64_t need = config->max_connections + config->max_in_flight +
-		HTTP_CONNECTIONS_MAX + DESCRIPTORS_ASIDE;
+		HTTP_CONNECTIONS_MAX + redis_connections(config) + DESCRIPTORS_ASIDE;
 
 	if (limit.rlim_cur < need)
-		log_warn("max_connections and max_in_flight may need more descriptors than the "
-			 "process may open.",
+		log_warn("max_connections, max_in_flight and Redis may need more descriptors than "
+			 "the process may open.",
 			LOG_INT("limit", limit.rlim_cur), LOG_INT("needed", need));
 }
 

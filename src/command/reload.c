@@ -46,6 +46,19 @@ notify_reloading(void)
 	notify(text);
 }
 
+/* NULL: it is wrong, or a list of it is not whole. */
+static struct snapshot *
+load_again(const struct serve *serve, struct diagnostics *diagnostics)
+{
+	struct snapshot *snapshot = snapshot_load(serve->file, diagnostics);
+
+	if (snapshot == NULL ||
+		config_check_lists(serve->current->config, snapshot->config, diagnostics) == 0)
+		return snapshot;
+	snapshot_release(snapshot);
+	return NULL;
+}
+
 void
 serve_reload(struct serve *serve)
 {
@@ -54,7 +67,7 @@ serve_reload(struct serve *serve)
 
 	notify_reloading();
 	diagnostics_init(&diagnostics);
-	struct snapshot *snapshot = snapshot_load(serve->file, &diagnostics);
+	struct snapshot *snapshot = load_again(serve, &diagnostics);
 
 	process_log_diagnostics(&diagnostics);
 	diagnostics_release(&diagnostics);

@@ -73,20 +73,14 @@ on_tick(void *context)
 	const uint64_t dropped =
 		log_sink_take_dropped(serve->log) + report_take_dropped(serve->report);
 
+	report_tell_kept_back(serve->report);
+	serve_look_at_memory(serve);
 	if (dropped > 0)
 		counter_add(COUNT_LOG_DROPPED, (int64_t)dropped);
 	timer_set(serve->tick, clock_monotonic_us() + TICK_US);
 }
 
 /* ---- metrics ---- */
-
-static int64_t
-read_breaker(void *context)
-{
-	struct serve *serve = context;
-
-	return serve->breaker != NULL && breaker_is_open(serve->breaker) ? 1 : 0;
-}
 
 static enum health
 read_health(void *context)
@@ -95,7 +89,7 @@ read_health(void *context)
 
 	if (serve->draining)
 		return HEALTH_STOPPING;
-	return read_breaker(serve) != 0 ? HEALTH_DEGRADED : HEALTH_OK;
+	return serve_breaker_is_open(serve) ? HEALTH_DEGRADED : HEALTH_OK;
 }
 
 static int
@@ -151,16 +145,14 @@ open_parts(struct serve *serve, struct err *err)
 	serve->memory = process_open_memory(config, err);
 	if (serve->memory == NULL)
 		return -1;
+	serve_handle_bus_errors(serve);
 	serve->report = report_new(config->reject_log, config->log_format, err);
 	serve->commons = gate_commons_new(err);
 	if (serve->report == NULL || serve->commons == NULL ||
 		serve_attach_breaker(serve, err) != 0)
 		return -1;
-	if (report_add_gauge(serve->report, "weir_breaker_open",
-		    "1 while Redis is not asked because it failed; shared by the processes of the "
-		    "host that use it alike.",
-		    read_breaker, serve) != 0)
-		return err_set(err, "too many gauges");
+	if (serve_add_gauges(serve, err) != 0)
+		return -1;
 	serve->reloads[0] = counter_find(COUNT_RELOADS, &SLICE("refused"));
 	serve->reloads[1] = counter_find(COUNT_RELOADS, &SLICE("done"));
 	serve->tick = timer_new(serve->loop, on_tick, serve);
@@ -337,8 +329,8 @@ command_serve(int argc, char **argv)
 	int status = EXIT_FAILED;
 
 	if (serve.file == NULL)
-		return usage_error(
-			"serve", "takes --config FILE, or nothing for %s", DEFAULT_CONFIG);
+		return usage_error("serve",
+			"takes one file (also as --config FILE), or none for %s", DEFAULT_CONFIG);
 	mask_signals(SIG_BLOCK);
 	/* libfcgi installs signal handlers of its own, so it comes before ours. */
 	if (hash_start(&err) != 0 || counter_thread_start(&err) != 0 || front_start(&err) != 0 ||

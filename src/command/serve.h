@@ -26,6 +26,7 @@ struct serve {
 	struct worker *workers[WORKERS_MAX];
 	unsigned worker_count, empty_count;
 	struct timer *tick, *drain;
+	enum memory_file memory_file; /* as it was told last */
 	bool draining;
 	counter_cell reloads[2]; /* refused, done */
 };
@@ -33,7 +34,20 @@ struct serve {
 /* Looks at the breaker of the Redis that is used from now on. */
 int serve_attach_breaker(struct serve *serve, struct err *err) WEIR_MUST_CHECK;
 
+bool serve_breaker_is_open(const struct serve *serve);
+
+/* What is looked at only when somebody asks for the metrics. */
+int serve_add_gauges(struct serve *serve, struct err *err) WEIR_MUST_CHECK;
+
 /* Reads the configuration anew; a wrong one changes nothing. */
 void serve_reload(struct serve *serve);
+
+/* ---- memory_file.c ---- */
+
+/* From now on the process ends with a sentence where the memory's file has been cut. Once. */
+void serve_handle_bus_errors(const struct serve *serve);
+
+/* Tells what has become of the file. */
+void serve_look_at_memory(struct serve *serve);
 
 #endif

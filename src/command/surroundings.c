@@ -42,6 +42,11 @@ directory_of(const char *path, char out[PATH_SIZE])
 	return dirname(out);
 }
 
+/* It is gone after each boot. */
+static const char remedy[] =
+	"; weir.service makes it, and systemd-tmpfiles at the boot; by hand: install -d -o "
+	"USER " WEIR_RUNDIR " as root, for the user that weir runs as";
+
 int
 surroundings_can_make(const char *path, struct err *err)
 {
@@ -50,7 +55,8 @@ surroundings_can_make(const char *path, struct err *err)
 	struct stat st;
 
 	if (stat(directory, &st) != 0)
-		return err_set(err, "the directory %s: %s", directory, strerror(errno));
+		return err_set(err, "the directory %s: %s%s", directory, strerror(errno),
+			errno == ENOENT && strcmp(directory, WEIR_RUNDIR) == 0 ? remedy : "");
 	if (!S_ISDIR(st.st_mode))
 		return err_set(err, "%s is no directory", directory);
 	if (faccessat(AT_FDCWD, directory, W_OK | X_OK, AT_EACCESS) == 0)

@@ -75,6 +75,7 @@ start_thread(struct worker *worker)
 
 	/* Signals are the main loop's. */
 	(void)sigfillset(&all);
+	(void)sigdelset(&all, SIGBUS); /* of which the thread itself is told (memory_file.c) */
 	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
 	const int error = pthread_create(&worker->thread, NULL, run, worker);
 

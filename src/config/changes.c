@@ -1,7 +1,7 @@
 /*
  * What two configurations differ in, as they are written: sections and keys, and not what is made
- * of them. A key that is not there stands for its default. What stands in the files that keys name
- * (lists, pages, passwords) is not compared.
+ * of them. A key that is not there stands for its default. Of the files that keys name those of
+ * lists are compared, and pages, passwords and certificates are not.
  */
 #include "options.h"
 #include "reader.h"
@@ -195,6 +195,76 @@ compare_order(const struct comparison *comparison, const char *kind, const struc
 				.what = CONFIG_ORDER_CHANGED, .kind = kind, .name = "" });
 }
 
+/* ---- files of lists ---- */
+
+static const struct config_list_file *
+find_file(const struct config_list_file *first, const char *name)
+{
+	while (first != NULL && strcmp(first->name, name) != 0)
+		first = first->next;
+	return first;
+}
+
+/* What became of it; NULL if it is not named any more, or has been looked at. */
+static const struct config_list_file *
+find_again(const struct config *before, const struct config_list_file *file,
+	const struct config *after)
+{
+	if (find_file(before->list_files, file->name) != file)
+		return NULL;
+	return find_file(after->list_files, file->name);
+}
+
+static void
+compare_files(const struct comparison *comparison, const struct config *before,
+	const struct config *after)
+{
+	for (const struct config_list_file *old = before->list_files; old != NULL;
+		old = old->next) {
+		const struct config_list_file *new = find_again(before, old, after);
+
+		if (new == NULL || memcmp(&old->content, &new->content, sizeof old->content) == 0)
+			continue;
+		comparison->each(comparison->context,
+			&(const struct config_change){ .what = CONFIG_ITEMS_CHANGED,
+				.kind = "",
+				.name = old->name,
+				.items_before = old->items,
+				.items_after = new->items });
+	}
+}
+
+int
+config_check_lists(
+	const struct config *before, const struct config *after, struct diagnostics *diagnostics)
+{
+	int result = 0;
+
+	for (const struct config_list_file *old = before->list_files; old != NULL;
+		old = old->next) {
+		const struct config_list_file *new = find_again(before, old, after);
+
+		if (new == NULL ||
+			((!new->is_blank || old->items == 0) && (new->is_ended || !old->is_ended)))
+			continue;
+		result = -1;
+		if (new->is_blank)
+			diagnostics_add(diagnostics, SEVERITY_ERROR, (struct place){ new->name, 0 },
+				NULL,
+				"the file is empty now, and had %u items; if nobody is meant any "
+				"more, write a line \"# nobody\" into it",
+				(unsigned)old->items);
+		else
+			diagnostics_add(diagnostics, SEVERITY_ERROR, (struct place){ new->name, 0 },
+				NULL,
+				"the last line has no line end any more: the file was cut (it had "
+				"%u items, and has %u), or is being written; if it is whole, end "
+				"its last line",
+				(unsigned)old->items, (unsigned)new->items);
+	}
+	return result;
+}
+
 void
 config_compare(const struct config *before, const struct config *after, config_change_fn *each,
 	void *context)
@@ -206,4 +276,5 @@ config_compare(const struct config *before, const struct config *after, config_c
 		after->sections);
 	compare_order(
 		&comparison, section_rules[SECTION_ROUTE].name, before->sections, after->sections);
+	compare_files(&comparison, before, after);
 }

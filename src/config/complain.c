@@ -30,16 +30,30 @@ say(struct diagnostics *diagnostics, enum severity severity, struct place place,
 	diagnostics_add(diagnostics, severity, place, where, "%s", text);
 }
 
+/* A part of what was refused may be looked at too. */
+static const struct setting *
+find_setting(const struct build *build, const struct section *section, const char *key,
+	const struct place *item)
+{
+	const struct setting *setting = section_setting_at(section, key, item);
+
+	if (setting == NULL)
+		setting = section_refused_at(section, key, item);
+	if (setting == NULL && section->rule >= 0)
+		setting = section_setting_at(build->unnamed[section->rule], key, item);
+	if (setting == NULL && section->rule >= 0)
+		setting = section_refused_at(build->unnamed[section->rule], key, item);
+	return setting;
+}
+
 void
 complain(const struct build *build, enum severity severity, const struct section *section,
 	const char *key, const struct place *item, const char *format, ...)
 {
-	const struct setting *setting = section_setting_at(section, key, item);
+	const struct setting *setting = find_setting(build, section, key, item);
 	char text[TEXT_SIZE];
 	va_list args;
 
-	if (setting == NULL && section->rule >= 0)
-		setting = section_setting_at(build->unnamed[section->rule], key, item);
 	va_start(args, format);
 	(void)vsnprintf(text, sizeof text, format, args);
 	va_end(args);

@@ -36,6 +36,7 @@ validate(const struct build *build)
 	validate_overrides(build);
 	validate_values(build);
 	validate_routes(build);
+	validate_costs(build);
 	validate_hosts(build);
 	validate_order(build);
 }
@@ -57,6 +58,8 @@ config_load(const char *file, struct diagnostics *diagnostics)
 		validate(&build);
 	if (diagnostics->errors == errors_before) {
 		validate_use(&build);
+		validate_caps(&build);
+		validate_names(&build);
 		validate_claims(&build);
 		validate_conditions(&build);
 		return build.config;

@@ -13,6 +13,21 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+/* Whether the file stayed as it was found, as far as its status tells. */
+static int
+check_unchanged(int fd, const struct file_content *content, struct err *err)
+{
+	const struct stat *before = &content->status;
+	struct stat now;
+
+	if (fstat(fd, &now) != 0)
+		return err_set(err, "%s", strerror(errno));
+	if ((uint64_t)now.st_size != content->len || now.st_mtim.tv_sec != before->st_mtim.tv_sec ||
+		now.st_mtim.tv_nsec != before->st_mtim.tv_nsec)
+		return err_set(err, "it is being written just now");
+	return 0;
+}
+
 static int
 read_all(int fd, size_t max, struct file_content *content, struct err *err)
 {
@@ -38,7 +53,7 @@ read_all(int fd, size_t max, struct file_content *content, struct err *err)
 			break;
 		content->len += n > 0 ? (size_t)n : 0;
 	}
-	return 0;
+	return check_unchanged(fd, content, err);
 }
 
 int

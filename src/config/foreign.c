@@ -44,6 +44,11 @@ static const struct {
 	{ "url", "path" },
 	{ "variable", "env" },
 	{ "global", "all" },
+	{ "draft", "ratelimit" },
+	{ "ietf", "ratelimit" },
+	{ "standard", "ratelimit" },
+	{ "ratelimit-policy", "ratelimit" },
+	{ "x-ratelimit-limit", "x-ratelimit" },
 };
 
 const char *

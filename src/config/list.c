@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { FILE_SIZE_MAX = 128 * 1024 * 1024, FAULTS_SAID = 10, NETS_MAX = 10000 };
+enum { FILE_SIZE_MAX = 128 * 1024 * 1024, FAULTS_SAID = 10 };
 
 /* Cuts `NAME, NAME` off the front, up to the first file; there is one item at least. */
 static struct slice
@@ -57,12 +57,34 @@ open_file(struct list_piece *piece, const struct value *value, struct slice path
 	return 0;
 }
 
+static void
+wipe(struct file_content *content)
+{
+	if (content->bytes == NULL)
+		return;
+	explicit_bzero(content->bytes, content->len);
+	free(content->bytes);
+	content->bytes = NULL;
+}
+
+/* What else is wrong with the list is told too, so it goes on without the file. */
+static void
+refuse(struct list *list, const struct value *value, struct list_piece *piece, struct err *err)
+{
+	wipe(&piece->content);
+	*piece = (struct list_piece){ .is_refused = true };
+	list->is_broken = true;
+	value_complain(value, SEVERITY_ERROR, value->place, "%s", err->text);
+	err->text[0] = '\0';
+}
+
 int
 list_open(struct list *list, const struct value *value, struct slice text, struct err *err)
 {
 	struct slice rest = text, part;
 
 	list->count = 0;
+	list->is_broken = false;
 	while (rest.ptr != NULL) {
 		struct list_piece *piece = &list->pieces[list->count];
 
@@ -76,7 +98,7 @@ list_open(struct list *list, const struct value *value, struct slice text, struc
 		}
 		(void)slice_split(&rest, ',', &part);
 		if (open_file(piece, value, slice_skip(part, 1), err) != 0)
-			return -1;
+			refuse(list, value, piece, err);
 	}
 	return 0;
 }
@@ -84,14 +106,8 @@ list_open(struct list *list, const struct value *value, struct slice text, struc
 void
 list_close(struct list *list)
 {
-	for (unsigned i = 0; i < list->count; i++) {
-		struct file_content *content = &list->pieces[i].content;
-
-		if (content->bytes == NULL)
-			continue;
-		explicit_bzero(content->bytes, content->len);
-		free(content->bytes);
-	}
+	for (unsigned i = 0; i < list->count; i++)
+		wipe(&list->pieces[i].content);
 	list->count = 0;
 }
 
@@ -132,6 +148,8 @@ check_item(const char *file, struct slice item, struct err *err)
 static bool
 next_item(struct list_piece *piece, struct slice *item)
 {
+	if (piece->is_refused)
+		return false;
 	if (piece->file == NULL)
 		return slice_split(&piece->rest, ',', item);
 	while (piece->rest.len > 0) {
@@ -142,6 +160,18 @@ next_item(struct list_piece *piece, struct slice *item)
 		piece->line++;
 		if (item->len > 0)
 			return true;
+	}
+	return false;
+}
+
+/* As a comment begins in the configuration, and not here. */
+static bool
+has_semicolon(struct slice item)
+{
+	for (size_t at = slice_find(item, ';'); at < item.len;) {
+		if (at == 0 || item.ptr[at - 1] == ' ' || item.ptr[at - 1] == '\t')
+			return true;
+		at += 1 + slice_find(slice_skip(item, at + 1), ';');
 	}
 	return false;
 }
@@ -157,40 +187,103 @@ take_item(struct list_piece *piece, struct slice item, list_item_fn *take, void 
 	return take(context, item, piece->line, err);
 }
 
+/* What was said of the items of a piece. */
+struct remarks {
+	unsigned faults, semicolons;
+};
+
+/* The item itself may be a secret. */
+static void
+remark(const struct value *value, const struct list_piece *piece, struct remarks *remarks,
+	struct slice item, bool is_taken, const struct err *err)
+{
+	const bool is_commented = piece->file != NULL && has_semicolon(item);
+	const struct place place =
+		piece->file == NULL ? value->place : (struct place){ piece->file, piece->line };
+	unsigned *said = is_taken ? &remarks->semicolons : &remarks->faults;
+
+	if (++*said > FAULTS_SAID)
+		return;
+	if (is_taken)
+		value_complain(value, SEVERITY_WARNING, place,
+			"\";\" begins no comment in such a file, so what is behind it belongs to "
+			"the value; write #");
+	else
+		value_complain(value, SEVERITY_ERROR, place, "%s%s", err->text,
+			is_commented ? "; a comment begins with # in such a file" : "");
+}
+
+static void
+remark_rest(const struct value *value, const struct list_piece *piece, unsigned said,
+	enum severity severity, const char *what)
+{
+	if (said > FAULTS_SAID)
+		value_complain(value, severity, (struct place){ piece->file, piece->line },
+			"%u more lines %s", said - FAULTS_SAID, what);
+}
+
 int
 list_each(const struct value *value, struct list_piece *piece, list_item_fn *take, void *context,
 	struct err *err)
 {
-	unsigned faults = 0;
+	struct remarks remarks = { 0, 0 };
 	struct slice item;
 
 	while (next_item(piece, &item)) {
-		const struct place place = { piece->file, piece->line };
+		const bool is_taken = take_item(piece, item, take, context, err) == 0;
 
-		if (take_item(piece, item, take, context, err) == 0)
-			continue;
-		if (piece->file == NULL)
-			return -1;
-		if (++faults <= FAULTS_SAID)
-			value_complain(value, SEVERITY_ERROR, place, "%s", err->text);
+		if (!is_taken || (piece->file != NULL && has_semicolon(item)))
+			remark(value, piece, &remarks, item, is_taken, err);
 	}
-	if (faults == 0)
-		return 0;
-	if (faults > FAULTS_SAID)
-		value_complain(value, SEVERITY_ERROR, (struct place){ piece->file, piece->line },
-			"%u more lines are refused", faults - FAULTS_SAID);
 	err->text[0] = '\0';
-	return -1;
+	if (piece->file == NULL)
+		return remarks.faults == 0 ? 0 : -1;
+	remark_rest(value, piece, remarks.faults, SEVERITY_ERROR, "are refused");
+	remark_rest(value, piece, remarks.semicolons, SEVERITY_WARNING, "have a \";\" too");
+	return remarks.faults == 0 ? 0 : -1;
+}
+
+int
+list_line(const struct value *value, struct slice text, list_item_fn *take, void *context,
+	struct err *err)
+{
+	struct list_piece piece = { .rest = text };
+
+	return list_each(value, &piece, take, context, err);
+}
+
+/* For config_compare. Without memory it is not compared. */
+static void
+note_file(const struct value *value, const struct list_piece *piece, size_t items)
+{
+	const struct slice all = slice_make(piece->content.bytes, piece->content.len);
+	struct err err;
+	struct config_list_file *file = value_alloc(value, sizeof *file, &err);
+
+	if (file == NULL)
+		return;
+	*file = (struct config_list_file){ .next = value->config->list_files,
+		.name = piece->file,
+		.items = (uint32_t)items,
+		.content = hash_wide(NULL, all),
+		.is_blank = items == 0 && slice_find(all, '#') == all.len,
+		.is_ended = all.len == 0 || all.ptr[all.len - 1] == '\n' };
+	value->config->list_files = file;
 }
 
 void
-list_check_file(const struct value *value, const struct list_piece *piece, bool is_secret)
+list_check_file(
+	const struct value *value, const struct list_piece *piece, bool is_secret, size_t items)
 {
 	const struct stat *status = &piece->content.status;
 	struct err err;
 
 	if (piece->file == NULL)
 		return;
+	note_file(value, piece, items);
+	if (items == 0)
+		value_complain(value, SEVERITY_WARNING, value->place,
+			"%s holds no item, so it names nobody", piece->file);
 	if ((status->st_mode & S_IWOTH) != 0)
 		value_complain(value, SEVERITY_WARNING, value->place,
 			"every user of this host can change %s; chmod o= %s", piece->file,
@@ -198,59 +291,4 @@ list_check_file(const struct value *value, const struct list_piece *piece, bool 
 	else if (is_secret && config_file_check_secret(piece->file, status, &err) != 0)
 		value_complain(value, SEVERITY_WARNING, value->place,
 			"%s; or keep only sha256: of the values in it", err.text);
-}
-
-/* ---- networks ---- */
-
-struct nets {
-	struct ip_net *list;
-	unsigned count;
-};
-
-static int
-take_net(void *context, struct slice item, unsigned line, struct err *err)
-{
-	struct nets *nets = context;
-
-	(void)line;
-	if (ip_net_parse(item, &nets->list[nets->count], err) != 0)
-		return -1;
-	nets->count++;
-	return 0;
-}
-
-static int
-take_nets(struct list *list, const struct value *value, struct nets *nets, struct err *err)
-{
-	size_t count = 0;
-	int result = 0;
-
-	for (unsigned i = 0; i < list->count; i++)
-		count += list->pieces[i].count;
-	if (count > NETS_MAX)
-		return err_set(err, "the list has more than %d lines", NETS_MAX);
-	nets->list = value_alloc(value, count * sizeof nets->list[0], err);
-	if (nets->list == NULL)
-		return -1;
-	for (unsigned i = 0; i < list->count && result == 0; i++) {
-		result = list_each(value, &list->pieces[i], take_net, nets, err);
-		list_check_file(value, &list->pieces[i], false);
-	}
-	return result;
-}
-
-int
-list_nets(const struct value *value, struct slice text, struct ip_net **nets, unsigned *count,
-	struct err *err)
-{
-	struct nets taken = { NULL, 0 };
-	struct list list;
-	int result = list_open(&list, value, text, err);
-
-	if (result == 0)
-		result = take_nets(&list, value, &taken, err);
-	list_close(&list);
-	*nets = taken.list;
-	*count = taken.count;
-	return result;
 }

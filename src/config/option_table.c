@@ -53,7 +53,6 @@ static const struct word store_down_words[] = {
 #define MS ((uint64_t)US_PER_MS)
 #define MINUTE (60 * (uint64_t)US_PER_S)
 #define DAY ((uint64_t)US_PER_DAY)
-#define COUNT_MAX UINT64_C(1000000000000000)
 
 /* Where a row's value goes: into one member of the section's struct, into a list that grows by one
  * for each line, or wherever the parser puts it, line by line if it APPENDS. */
@@ -326,7 +325,7 @@ const struct option option_rows[] = {
 		SAYS("NAME", "",
 			"Where admitted requests go. May be left out if there is only one "
 			"backend.") },
-	{ ROUTE("cost", cost, value_cost), .min = 1, .max = COUNT_MAX,
+	{ ROUTE("cost", cost, value_cost), .min = 1, .max = COST_MAX,
 		SAYS("N | param NAME [max N] | header NAME [max N]", "1",
 			"How many requests one request counts for: a number, or what a "
 			"parameter of the query or a header says, 1 at the least.") },

@@ -54,6 +54,9 @@ struct word {
 
 enum { WORD_LATER = -1 };
 
+/* Of one request; also what a value that is no number counts for, if no other maximum is given. */
+#define COST_MAX UINT64_C(1000000000000000)
+
 struct option {
 	struct config_option_help text; /* the default is parsed like any value; a repeatable key
 					   has none */

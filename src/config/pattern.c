@@ -63,10 +63,12 @@ fits_at_or_above(const struct config_pattern *pattern, struct slice text)
 static bool
 has_method(const char *methods, struct slice wanted)
 {
+	/* GET takes HEAD with it. */
+	const bool is_head = slice_is(wanted, SLICE("HEAD"));
 	struct slice rest = slice_of(methods), method;
 
 	while (slice_split(&rest, '|', &method)) {
-		if (slice_is(method, wanted))
+		if (slice_is(method, wanted) || (is_head && slice_is(method, SLICE("GET"))))
 			return true;
 	}
 	return false;

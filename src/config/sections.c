@@ -14,17 +14,30 @@ place_is(const struct place *a, const struct place *b)
 	return a->line == b->line && strcmp(a->file, b->file) == 0;
 }
 
-const struct setting *
-section_setting_at(const struct section *section, const char *key, const struct place *item)
+static const struct setting *
+find_setting(
+	const struct section *section, const char *key, const struct place *item, bool is_refused)
 {
 	if (section == NULL)
 		return NULL;
 	for (const struct setting *s = section->settings; s != NULL; s = s->next) {
-		if (s->option != NULL && strcmp(s->key, key) == 0 &&
+		if ((s->option == NULL) == is_refused && strcmp(s->key, key) == 0 &&
 			(item == NULL || place_is(&s->place, item)))
 			return s;
 	}
 	return NULL;
+}
+
+const struct setting *
+section_setting_at(const struct section *section, const char *key, const struct place *item)
+{
+	return find_setting(section, key, item, false);
+}
+
+const struct setting *
+section_refused_at(const struct section *section, const char *key, const struct place *item)
+{
+	return find_setting(section, key, item, true);
 }
 
 const struct setting *

@@ -19,6 +19,10 @@ const struct setting *section_own_setting(const struct section *section, const c
 const struct setting *
 section_setting_at(const struct section *section, const char *key, const struct place *place);
 
+/* The same among those that were refused. */
+const struct setting *
+section_refused_at(const struct section *section, const char *key, const struct place *place);
+
 /* Something in the section, or in the defaults of its kind, was refused: what seems to be missing
  * may have been meant there. */
 bool section_is_doubtful(const struct build *build, const struct section *section);

@@ -14,6 +14,9 @@ void validate_memory(const struct build *build); /* what the counters of all lim
 void validate_overrides(const struct build *build);
 void validate_values(const struct build *build); /* what two overrides of a limit both name */
 void validate_routes(const struct build *build);
+void validate_costs(const struct build *build); /* what a request costs, and what is held */
+void validate_caps(const struct build *build); /* local_cap against what stands behind it */
+void validate_names(const struct build *build); /* what clients know policies by */
 void validate_hosts(const struct build *build); /* a client must not choose its backend */
 
 /* validate_order.c: which route takes a request away from which, and what is left at the end. */
@@ -35,12 +38,15 @@ bool config_limit_bites(const struct config_limit *limit);
 
 /* ---- policies (validate_policies.c) ---- */
 
-/* The microseconds between two requests of a token bucket at this rate, a whole number, rounded
- * up. */
+/* The microseconds between two requests of one bucket at this rate, a whole number, rounded up: of
+ * a shard, that of its part of the rate. */
 int64_t config_policy_interval_us(const struct config_policy *policy);
 
-/* What one request can cost at the most: a shard holds only its part of the burst. */
+/* What one request can cost at the most: a shard holds only its part of the burst, rounded down. */
 uint64_t config_policy_holds(const struct config_policy *policy);
+
+/* What all of its buckets hold together, which is the burst or a little less. */
+uint64_t config_policy_holds_in_all(const struct config_policy *policy);
 
 /* Whatever `a` admits, `b` would admit too. Never true when it is not so. */
 bool config_policy_is_stricter(const struct config_policy *a, const struct config_policy *b);

@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 /* How many networks of a list are complained of. */
-enum { SAID_MAX = 10 };
+enum { SAID_MAX = 10, HINT_SIZE = 256 };
 
 static void
 check_complete(const struct build *build, const struct section *section,
@@ -39,32 +39,60 @@ check_one_word(const struct build *build, const struct section *section,
 }
 
 static bool
-has_policy(const struct config_limit *limit, const char *name)
+has_policy(const struct config_policy *policies, unsigned count, const char *name)
 {
-	for (unsigned i = 0; i < limit->policy_count; i++) {
-		if (strcmp(limit->policies[i].name, name) == 0)
+	for (unsigned i = 0; i < count; i++) {
+		if (strcmp(policies[i].name, name) == 0)
 			return true;
 	}
 	return false;
 }
 
+/* The limit's policy that is most likely meant: one that the override does not name, by the same
+ * algorithm. */
+static const struct config_policy *
+meant_by(const struct config_override *override, const struct config_policy *policy)
+{
+	const struct config_limit *limit = override->limit;
+	const struct config_policy *found = NULL;
+
+	for (unsigned i = 0; i < limit->policy_count; i++) {
+		const struct config_policy *one = &limit->policies[i];
+
+		if (has_policy(override->policies, override->policy_count, one->name))
+			continue;
+		if (one->algorithm == policy->algorithm)
+			return one;
+		found = found == NULL ? one : found;
+	}
+	return found;
+}
+
+/* A plan often has another window than the limit, and so another name unless one is given. */
 static void
 check_policy_name(const struct build *build, const struct section *section,
-	const struct config_limit *limit, const struct config_policy *policy)
+	const struct config_override *override, const struct config_policy *policy)
 {
+	const struct config_limit *limit = override->limit;
+	const struct setting *setting = section_setting_at(section, "policy", &policy->place);
+	const bool is_named = strcmp(policy->name, policy->rate.window) != 0;
+	const struct config_policy *meant = meant_by(override, policy);
 	struct nearest nearest;
-	char hint[NEAREST_HINT_SIZE];
+	char hint[HINT_SIZE] = "";
 
-	if (has_policy(limit, policy->name))
+	if (has_policy(limit->policies, limit->policy_count, policy->name))
 		return;
 	nearest_init(&nearest, slice_of(policy->name));
 	for (unsigned i = 0; i < limit->policy_count; i++)
 		nearest_offer(&nearest, limit->policies[i].name);
-	if (nearest.best == NULL && limit->policy_count > 0)
-		(void)snprintf(hint, sizeof hint, "; add name %.64s to replace that one",
-			limit->policies[0].name);
-	else
+	if (is_named && nearest.best != NULL)
 		(void)nearest_hint(&nearest, hint);
+	else if (meant != NULL && !is_named && setting != NULL)
+		(void)snprintf(hint, sizeof hint, "; write policy = %.128s name %.64s",
+			setting->value, meant->name);
+	else if (meant != NULL)
+		(void)snprintf(
+			hint, sizeof hint, "; write name %.64s to replace that one", meant->name);
 	complain(build, SEVERITY_ERROR, section, "policy", &policy->place,
 		"limit %s has no policy \"%s\" that this could replace%s", limit->name,
 		policy->name, hint);
@@ -78,7 +106,7 @@ check_policies(const struct build *build, const struct section *section,
 	if (override->limit == NULL || section_kind_is_doubtful(build, SECTION_LIMIT))
 		return;
 	for (unsigned i = 0; i < override->policy_count; i++)
-		check_policy_name(build, section, override->limit, &override->policies[i]);
+		check_policy_name(build, section, override, &override->policies[i]);
 }
 
 /* The part of the limit's identities that tells apart whom the list names; NULL if none does. Of

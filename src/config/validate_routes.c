@@ -16,66 +16,6 @@ check_backend(
 			build->config->backends[0]->name);
 }
 
-/* The smallest amount that one of the policies ever holds; requests at a time are one each,
- * whatever they cost. NULL: there is none that is smaller than `below`. */
-static const struct config_policy *
-smallest(const struct config_policy *policies, unsigned count, uint64_t below)
-{
-	const struct config_policy *found = NULL;
-
-	for (unsigned i = 0; i < count; i++) {
-		if (policies[i].algorithm == POLICY_CONCURRENT ||
-			config_policy_holds(&policies[i]) >= below)
-			continue;
-		found = &policies[i];
-		below = config_policy_holds(found);
-	}
-	return found;
-}
-
-static void
-complain_cost(const struct build *build, const struct section *section,
-	const struct config_cost *cost, const struct config_policy *policy, const char *of,
-	const char *name)
-{
-	const unsigned long long holds = config_policy_holds(policy), max = cost->max;
-	const char *of_shard = policy->shards > 1 ? " in each shard" : "";
-
-	if (cost->source == COST_FIXED)
-		complain(build, SEVERITY_ERROR, section, "cost", NULL,
-			"%llu is more than policy \"%s\" of %s %s ever holds (burst %llu%s), so no "
-			"request would be admitted",
-			max, policy->name, of, name, holds, of_shard);
-	else
-		complain(build, SEVERITY_WARNING, section, "cost", NULL,
-			"a request may cost more than policy \"%s\" of %s %s ever holds (burst "
-			"%llu%s), and would never be admitted; write max %llu",
-			policy->name, of, name, holds, of_shard, holds);
-}
-
-static void
-check_cost(
-	const struct build *build, const struct section *section, const struct config_route *route)
-{
-	for (unsigned i = 0; i < route->limit_count; i++) {
-		const struct config_limit *limit = route->limits[i];
-		const struct config_policy *policy =
-			smallest(limit->policies, limit->policy_count, route->cost.max);
-
-		if (policy != NULL)
-			complain_cost(build, section, &route->cost, policy, "limit", limit->name);
-		for (unsigned j = 0; policy == NULL && j < limit->override_count; j++) {
-			const struct config_override *override = limit->overrides[j];
-
-			policy = smallest(
-				override->policies, override->policy_count, route->cost.max);
-			if (policy != NULL)
-				complain_cost(build, section, &route->cost, policy, "override",
-					override->name);
-		}
-	}
-}
-
 static bool
 takes_everything(const struct config_route *route)
 {
@@ -249,7 +189,6 @@ validate_routes(const struct build *build)
 		const struct config_route *route = section->object;
 
 		check_backend(build, section, route);
-		check_cost(build, section, route);
 		check_store_down(build, section, route);
 		check_patterns(build, section, route);
 	}

@@ -85,41 +85,47 @@ check_known(const struct build *build, const struct section *section)
 
 /* ---- what wants [redis] ---- */
 
-/* A file below these is gone after a reboot. */
-static bool
-is_state_lost(const struct config *config)
+/* Which directory of the state a reboot empties; NULL: it lasts. */
+static const char *
+where_state_is_lost(const struct config *config)
 {
 	static const char *const lost[] = { "/run/", "/var/run/", "/tmp/", "/dev/shm/",
 		WEIR_RUNDIR "/" };
 	const struct slice path = slice_of(config->memory_state);
 
+	if (path.len == 0)
+		return "";
 	for (size_t i = 0; i < sizeof lost / sizeof lost[0]; i++) {
 		if (slice_has_prefix(path, slice_of(lost[i])))
-			return true;
+			return lost[i];
 	}
-	return path.len == 0;
+	return NULL;
 }
 
 static void
 check_policies_last(const struct build *build, const struct section *section,
 	const struct config_policy *policies, unsigned count)
 {
+	const char *where = where_state_is_lost(build->config);
+
 	for (unsigned i = 0; i < count; i++) {
 		const struct config_policy *policy = &policies[i];
 
 		if (policy->rate.window_us > 3600 * US_PER_S)
 			complain(build, SEVERITY_WARNING, section, "policy", &policy->place,
-				"a count over %s%s is lost at a reboot; add [redis], or [memory] "
-				"state = a file on a disk",
+				"a count over %s%s is lost at a reboot%s%s; add [redis], or "
+				"[memory] state = a file on a disk%s",
 				policy->algorithm == POLICY_CALENDAR ? "a " : "",
-				policy->rate.window);
+				policy->rate.window,
+				where[0] == '\0' ? "" : ", since [memory] state is in ", where,
+				where[0] == '\0' ? "" : ", such as /var/lib/weir/state");
 	}
 }
 
 static void
 check_counts_last(const struct build *build)
 {
-	if (!is_state_lost(build->config))
+	if (where_state_is_lost(build->config) == NULL)
 		return;
 	for (const struct section *s = section_first(build, SECTION_LIMIT); s != NULL;
 		s = section_next(s)) {
@@ -146,6 +152,19 @@ check_store_down_is_heard(const struct build *build, const struct section *secti
 			"has no effect without [redis]");
 }
 
+/* Of the defaults it may be meant for the other routes. */
+static void
+check_exempt_is_heard(const struct build *build, const struct section *section)
+{
+	const struct config_route *route = section->object;
+	const struct setting *setting = section_own_setting(section, "exempt_ip");
+
+	if (route->limit_count == 0 && setting != NULL && setting->value[0] != '\0')
+		complain(build, SEVERITY_WARNING, section, "exempt_ip", NULL,
+			"has no effect: this route has no limit; for all routes write it into "
+			"[route]");
+}
+
 static void
 check_without_redis(const struct build *build)
 {
@@ -167,6 +186,9 @@ validate_use(const struct build *build)
 	for (const struct section *s = section_first(build, SECTION_BACKEND); s != NULL;
 		s = section_next(s))
 		check_backend_is_used(build, s);
+	for (const struct section *s = section_first(build, SECTION_ROUTE); s != NULL;
+		s = section_next(s))
+		check_exempt_is_heard(build, s);
 	if (!build->config->has_redis)
 		check_without_redis(build);
 }

@@ -141,24 +141,33 @@ parse_host(const struct value *value, struct slice item, struct config_host *hos
 	return check_host(slice_of(copy), item, err);
 }
 
+struct hosts {
+	const struct value *value;
+	struct config_route *route;
+};
+
+static int
+take_host(void *context, struct slice item, unsigned line, struct err *err)
+{
+	const struct hosts *taken = context;
+	struct config_route *route = taken->route;
+	struct config_host *hosts = value_grow(
+		taken->value, route->hosts, route->host_count, sizeof route->hosts[0], err);
+
+	(void)line;
+	if (hosts == NULL)
+		return -1;
+	route->hosts = hosts;
+	if (parse_host(taken->value, item, &hosts[route->host_count], err) != 0)
+		return -1;
+	route->host_count++;
+	return 0;
+}
+
 int
 value_host(const struct value *value, void *field, struct err *err)
 {
-	struct config_route *route = field;
-	struct slice rest = value->text, item;
+	struct hosts hosts = { value, field };
 
-	while (slice_split(&rest, ',', &item)) {
-		struct config_host *hosts = value_grow(
-			value, route->hosts, route->host_count, sizeof route->hosts[0], err);
-
-		if (item.len == 0)
-			return err_set(err, "an item of the list is empty");
-		if (hosts == NULL)
-			return -1;
-		route->hosts = hosts;
-		if (parse_host(value, item, &hosts[route->host_count], err) != 0)
-			return -1;
-		route->host_count++;
-	}
-	return 0;
+	return list_line(value, value->text, take_host, &hosts, err);
 }

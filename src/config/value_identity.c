@@ -1,7 +1,29 @@
 /* Who is counted: a list of identities, each of which may be several parts joined by +. */
+#include "list.h"
 #include "values.h"
 
 enum { PREFIX_4_MAX = 32, PREFIX_6_MAX = 128, PREFIX_6_DEFAULT = 64 };
+
+/* One prefix alone would have to be guessed: a number beyond 32 is of IPv6, and the other family
+ * stays as it is without. */
+static int
+err_one_prefix(struct slice text, struct slice bits, unsigned family, struct err *err)
+{
+	uint64_t n;
+	const bool is_6 = family == 6 || (family == 0 && parse_uint(bits, PREFIX_4_MAX, &n) != 0);
+
+	if (parse_uint(bits, is_6 ? PREFIX_6_MAX : PREFIX_4_MAX, &n) != 0 || n == 0)
+		bits = is_6 ? SLICE("48") : SLICE("24");
+	if (is_6)
+		return err_set(err,
+			"\"%.*s\" wants the bits for IPv4 and for IPv6; write ip/%d/%.*s for IPv6 "
+			"alone, an IPv4 address being all of its %d bits",
+			SHOWN(text), PREFIX_4_MAX, SHOWN(bits), PREFIX_4_MAX);
+	return err_set(err,
+		"\"%.*s\" wants the bits for IPv4 and for IPv6; write ip/%.*s/%d, %d being those "
+		"of IPv6 if nothing is said",
+		SHOWN(text), SHOWN(bits), PREFIX_6_DEFAULT, PREFIX_6_DEFAULT);
+}
 
 /* The bits behind ip: /BITS/BITS for IPv4 and IPv6, or nothing. */
 static int
@@ -15,6 +37,9 @@ parse_prefixes(struct slice text, struct config_identity_part *part, struct err 
 		const uint64_t max = i == 0 ? PREFIX_4_MAX : PREFIX_6_MAX;
 
 		(void)slice_split(&rest, '/', &bits_text);
+		if (i == 0 && rest.ptr == NULL &&
+			parse_uint(bits_text, PREFIX_6_MAX, &bits[0]) == 0 && bits[0] > 0)
+			return err_one_prefix(text, bits_text, 0, err);
 		if (i > 1 || (i == 0 && rest.ptr == NULL) ||
 			parse_uint(bits_text, max, &bits[i]) != 0 || bits[i] == 0)
 			return err_set(err,
@@ -76,6 +101,12 @@ parse_known(
 	return 0;
 }
 
+/* Of one family alone. */
+static const struct {
+	const char *name;
+	unsigned family;
+} families[] = { { "ipv4/", 4 }, { "ip4/", 4 }, { "ipv6/", 6 }, { "ip6/", 6 } };
+
 static int
 parse_part(const struct value *value, struct slice text, struct config_identity_part *part,
 	struct err *err)
@@ -88,6 +119,13 @@ parse_part(const struct value *value, struct slice text, struct config_identity_
 		if (parse_prefixes(word, part, err) != 0)
 			return -1;
 		return parse_known(rest, text, part, err);
+	}
+	for (size_t i = 0; i < sizeof families / sizeof families[0]; i++) {
+		const struct slice name = slice_of(families[i].name);
+
+		if (slice_has_prefix(word, name))
+			return err_one_prefix(
+				word, slice_skip(word, name.len), families[i].family, err);
 	}
 	rest = text;
 	if (source_parse(value, &rest, identity_words, part, err) != 0)
@@ -150,9 +188,7 @@ parse_identity(const struct value *value, struct slice text, struct config_ident
 		struct config_identity_part *new = &identity->parts[identity->part_count];
 
 		if (part.len == 0)
-			return text.len == 0
-				? err_set(err, "an item of the list is empty")
-				: err_set(err, "\"%.*s\" joins nothing by one +", SHOWN(text));
+			return err_set(err, "\"%.*s\" joins nothing by one +", SHOWN(text));
 		if (parse_part(value, part, new, err) != 0 ||
 			check_joined(identity, new, part, err) != 0)
 			return -1;
@@ -213,24 +249,36 @@ check_asked_for(const struct config_limit *limit, const struct config_identity *
 	return 0;
 }
 
+struct identities {
+	const struct value *value;
+	struct config_limit *limit;
+};
+
+static int
+take_identity(void *context, struct slice text, unsigned line, struct err *err)
+{
+	const struct identities *taken = context;
+	struct config_limit *limit = taken->limit;
+	struct config_identity *new = &limit->identities[limit->identity_count];
+
+	(void)line;
+	if (parse_identity(taken->value, text, new, err) != 0 ||
+		check_asked_for(limit, new, text, err) != 0)
+		return -1;
+	limit->identity_count++;
+	return 0;
+}
+
 int
 value_identity(const struct value *value, void *field, struct err *err)
 {
 	struct config_limit *limit = field;
-	struct slice rest = value->text, text;
+	struct identities identities = { value, limit };
+	const size_t count = count_items(value->text, ',');
 
 	limit->identity_count = 0;
-	limit->identities =
-		value_alloc(value, count_items(rest, ',') * sizeof limit->identities[0], err);
+	limit->identities = value_alloc(value, count * sizeof limit->identities[0], err);
 	if (limit->identities == NULL)
 		return -1;
-	while (slice_split(&rest, ',', &text)) {
-		struct config_identity *new = &limit->identities[limit->identity_count];
-
-		if (parse_identity(value, text, new, err) != 0 ||
-			check_asked_for(limit, new, text, err) != 0)
-			return -1;
-		limit->identity_count++;
-	}
-	return 0;
+	return list_line(value, value->text, take_identity, &identities, err);
 }

@@ -45,6 +45,17 @@ put_sha256(struct slice hex, char *out, struct err *err)
 		"sha256sum");
 }
 
+/* `header X a, header X b`: of which the second would be a value that nobody has. */
+static bool
+repeats_source(const struct config_for *list, struct slice item)
+{
+	char text[SOURCE_TEXT_SIZE];
+	const struct slice source = slice_of(source_text(list->source, list->name, text));
+
+	return item.len > source.len && slice_has_prefix(item, source) &&
+		item.ptr[source.len] == ' ';
+}
+
 static int
 take_value(void *context, struct slice item, unsigned line, struct err *err)
 {
@@ -52,7 +63,12 @@ take_value(void *context, struct slice item, unsigned line, struct err *err)
 	struct taken *taken = context;
 	struct config_for *list = taken->list;
 	struct config_value *value = &list->values[list->value_count];
+	char text[SOURCE_TEXT_SIZE];
 
+	if (!taken->is_from_file && repeats_source(list, item))
+		return err_set(err,
+			"%s stands once, in front of the list; leave it out behind a comma",
+			source_text(list->source, list->name, text));
 	value->text = taken->text;
 	value->is_sha256 = slice_has_prefix(item, prefix);
 	if (value->is_sha256) {
@@ -85,7 +101,7 @@ take_net(void *context, struct slice item, unsigned line, struct err *err)
 	struct taken *taken = context;
 	struct config_for *list = taken->list;
 
-	if (ip_net_parse(item, &list->nets[list->net_count], err) != 0)
+	if (list_net(item, &list->nets[list->net_count], err) != 0)
 		return -1;
 	if (list->lines != NULL)
 		list->lines[list->net_count] = line;
@@ -140,7 +156,8 @@ take_piece(const struct value *value, struct list_piece *piece,
 		list_each(value, piece, source->source == IDENTITY_IP ? take_net : take_value,
 			&taken, err) != 0)
 		return -1;
-	list_check_file(value, piece, taken.has_plain && source->source != IDENTITY_USER);
+	list_check_file(value, piece, taken.has_plain && source->source != IDENTITY_USER,
+		taken.list->value_count + taken.list->net_count);
 	override->for_count++;
 	return 0;
 }
@@ -163,8 +180,13 @@ value_for(const struct value *value, void *field, struct err *err)
 				: "the values are missing, such as VALUE, VALUE or @/path");
 	int result = list_open(&list, value, rest, err);
 
-	for (unsigned i = 0; i < list.count && result == 0; i++)
-		result = take_piece(value, &list.pieces[i], &source, override, err);
+	if (list.is_broken)
+		result = -1;
+	for (unsigned i = 0; i < list.count && err->text[0] == '\0'; i++) {
+		if (!list.pieces[i].is_refused &&
+			take_piece(value, &list.pieces[i], &source, override, err) != 0)
+			result = -1;
+	}
 	list_close(&list);
 	return result;
 }

@@ -129,6 +129,53 @@ parse_trailers(const struct trailer *trailers, struct config_policy *policy, str
 	return parse_lease(&trailers[LEASE], policy, err);
 }
 
+/* ---- what is written otherwise here ---- */
+
+/* `2 concurrent`, `concurrent=2`. */
+static int
+check_concurrent(struct slice text, struct err *err)
+{
+	const struct slice name = SLICE("concurrent");
+	struct slice rest = text, first, second;
+	uint64_t n;
+
+	(void)word_next(&rest, &first);
+	if (slice_has_prefix(first, name) && first.len > name.len &&
+		strchr("=:", first.ptr[name.len]) != NULL)
+		second = slice_skip(first, name.len + 1);
+	else if (word_next(&rest, &second) && slice_is(second, name))
+		second = first;
+	else
+		return 0;
+	if (parse_uint(second, POLICY_CONCURRENT_MAX, &n) != 0)
+		return err_set(err, "requests at a time are written concurrent N");
+	return err_set(err, "this is written concurrent %.*s", SHOWN(second));
+}
+
+/* `20/day calendar Europe/Berlin` */
+static int
+check_zone(struct slice rest, struct err *err)
+{
+	bool is_calendar = false, is_name = false;
+	struct slice word;
+
+	while (word_next(&rest, &word)) {
+		const char c = word.ptr[0];
+		const bool is_zone = slice_is_nocase(word, SLICE("timezone")) ||
+			slice_is(word, SLICE("UTC")) ||
+			(c >= 'A' && c <= 'Z' && slice_find(word, '/') < word.len);
+
+		if (is_calendar && is_zone && !is_name)
+			return err_set(err,
+				"\"%.*s\": all calendars go by one time zone; write timezone = "
+				"ZONE into [weir]",
+				SHOWN(word));
+		is_calendar = is_calendar || slice_is(word, SLICE("calendar"));
+		is_name = slice_is(word, SLICE("name"));
+	}
+	return 0;
+}
+
 /* ---- policies ---- */
 
 static bool
@@ -174,7 +221,8 @@ value_policy(const struct value *value, void *field, struct err *err)
 		return err_set(err, "a second policy is a second line, without a comma");
 	*policy = (struct config_policy){ .place = value->place };
 	memcpy(trailers, policy_trailers, sizeof trailers);
-	if (rate_check_foreign(rest, err) != 0)
+	if (rate_check_foreign(rest, err) != 0 || check_concurrent(rest, err) != 0 ||
+		check_zone(rest, err) != 0)
 		return -1;
 	(void)word_next(&rest, &amount);
 	if (slice_is(amount, SLICE("concurrent"))) {

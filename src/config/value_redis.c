@@ -1,5 +1,6 @@
 /* Where Redis is: its own address, those of sentinels and the name that they know it by, or those
  * of servers of a cluster. */
+#include "list.h"
 #include "values.h"
 
 enum { ADDRESSES_MAX = 16, MASTER_MAX = 128, NAME_MAX_LEN = 253 };
@@ -10,30 +11,37 @@ value_redis_server(const struct value *value, void *field, struct err *err)
 	return address_read(value->text, field, err);
 }
 
-/* `why` they are of one kind. */
-static int
-add_address(struct address *list, unsigned *count, struct slice text, const char *who,
-	const char *why, struct err *err)
-{
-	struct address *address = &list[*count];
+struct addresses {
+	struct address *list;
+	unsigned count;
+	const char *who; /* is in the network */
+	const char *why; /* they are of one kind */
+};
 
-	if (text.len == 0)
-		return err_set(err, "an item of the list is empty");
-	if (address_read(text, address, err) != 0)
+static int
+take_address(void *context, struct slice text, unsigned line, struct err *err)
+{
+	struct addresses *taken = context;
+	struct address *list = taken->list, address;
+
+	(void)line;
+	if (taken->count == ADDRESSES_MAX)
+		return err_set(err, "more than %d are named", ADDRESSES_MAX);
+	if (address_read(text, &address, err) != 0)
 		return -1;
-	if (address->kind == ADDRESS_UNIX)
+	if (address.kind == ADDRESS_UNIX)
 		return err_set(err, "\"%.*s\" is no tcp: or tls: address; %s is in the network",
-			SHOWN(text), who);
-	if (address->kind != list[0].kind)
+			SHOWN(text), taken->who);
+	if (taken->count > 0 && address.kind != list[0].kind)
 		return err_set(err,
 			"some of them are tcp: and some tls:; %s connected to as they are, so "
 			"write all of them alike",
-			why);
-	for (unsigned i = 0; i < *count; i++) {
-		if (address_is(&list[i], address))
+			taken->why);
+	for (unsigned i = 0; i < taken->count; i++) {
+		if (address_is(&list[i], &address))
 			return err_set(err, "\"%.*s\" is named twice", SHOWN(text));
 	}
-	++*count;
+	list[taken->count++] = address;
 	return 0;
 }
 
@@ -41,19 +49,16 @@ static int
 parse_addresses(const struct value *value, struct address **list, unsigned *count, const char *who,
 	const char *why, struct err *err)
 {
-	struct slice rest = value->text, item;
+	struct addresses taken = { .who = who, .why = why };
 
 	*count = 0;
-	*list = value_alloc(value, ADDRESSES_MAX * sizeof **list, err);
-	if (*list == NULL)
+	*list = taken.list = value_alloc(value, ADDRESSES_MAX * sizeof **list, err);
+	if (taken.list == NULL)
 		return -1;
-	while (slice_split(&rest, ',', &item)) {
-		if (*count == ADDRESSES_MAX)
-			return err_set(err, "more than %d are named", ADDRESSES_MAX);
-		if (add_address(*list, count, slice_trim(item), who, why, err) != 0)
-			return -1;
-	}
-	return 0;
+	const int result = list_line(value, value->text, take_address, &taken, err);
+
+	*count = taken.count;
+	return result;
 }
 
 int

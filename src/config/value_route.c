@@ -40,36 +40,58 @@ value_limit(const struct value *value, void *field, struct err *err)
 	return 0;
 }
 
+struct limits {
+	const struct config *config;
+	struct config_route *route;
+};
+
+static bool
+means_none(struct slice name)
+{
+	return slice_is_nocase(name, SLICE("none")) || slice_is_nocase(name, SLICE("no")) ||
+		slice_is_nocase(name, SLICE("off")) || slice_is(name, SLICE("-"));
+}
+
+static int
+take_limit(void *context, struct slice name, unsigned line, struct err *err)
+{
+	const struct limits *limits = context;
+	const struct config_limit *limit = limit_find(limits->config, name);
+	struct config_route *route = limits->route;
+
+	(void)line;
+	if (slice_find(name, ' ') != name.len || slice_find(name, '\t') != name.len)
+		return err_set(
+			err, "\"%.*s\" is no name; a list is separated by commas", SHOWN(name));
+	if (limit == NULL && means_none(name))
+		return err_set(err,
+			"there is no [limit %.*s]; a route without limits has no such line, or "
+			"nothing behind limit =",
+			SHOWN(name));
+	if (limit == NULL)
+		return err_no_limit(limits->config, name, err);
+	for (unsigned i = 0; i < route->limit_count; i++) {
+		if (route->limits[i] == limit)
+			return err_set(err, "\"%s\" is named twice", limit->name);
+	}
+	route->limits[route->limit_count++] = limit;
+	return 0;
+}
+
 int
 value_limits(const struct value *value, void *field, struct err *err)
 {
 	struct config_route *route = field;
-	struct slice rest = value->text, name;
+	struct limits limits = { value->config, route };
 	unsigned max = 1;
 
-	for (size_t i = 0; i < rest.len; i++)
-		max += rest.ptr[i] == ',';
+	for (size_t i = 0; i < value->text.len; i++)
+		max += value->text.ptr[i] == ',';
 	route->limit_count = 0;
 	route->limits = value_alloc(value, max * sizeof route->limits[0], err);
 	if (route->limits == NULL)
 		return -1;
-	while (slice_split(&rest, ',', &name)) {
-		const struct config_limit *limit = limit_find(value->config, name);
-
-		if (name.len == 0)
-			return err_set(err, "an item of the list is empty");
-		if (slice_find(name, ' ') != name.len || slice_find(name, '\t') != name.len)
-			return err_set(err, "\"%.*s\" is no name; a list is separated by commas",
-				SHOWN(name));
-		if (limit == NULL)
-			return err_no_limit(value->config, name, err);
-		for (unsigned i = 0; i < route->limit_count; i++) {
-			if (route->limits[i] == limit)
-				return err_set(err, "\"%s\" is named twice", limit->name);
-		}
-		route->limits[route->limit_count++] = limit;
-	}
-	return 0;
+	return list_line(value, value->text, take_limit, &limits, err);
 }
 
 int
@@ -163,8 +185,13 @@ check_rivals(unsigned bits, struct err *err)
 	return 0;
 }
 
-int
-value_headers(const struct value *value, void *field, struct err *err)
+struct dialects {
+	unsigned bits, count;
+	bool has_none;
+};
+
+static int
+take_dialect(void *context, struct slice item, unsigned line, struct err *err)
 {
 	enum { NONE = 0 };
 	static const struct word words[] = {
@@ -176,22 +203,29 @@ value_headers(const struct value *value, void *field, struct err *err)
 		{ "ratelimit-07", HEADERS_RATELIMIT_07 },
 		{ NULL, 0 },
 	};
-	struct slice rest = value->text, part;
-	unsigned bits = 0, count = 0;
-	bool has_none = false;
+	struct dialects *dialects = context;
+	const int number = word_find(words, item, err);
 
-	for (; slice_split(&rest, ',', &part); count++) {
-		const int number = word_find(words, part, err);
+	(void)line;
+	if (number < 0)
+		return -1;
+	dialects->count++;
+	dialects->has_none = dialects->has_none || number == NONE;
+	dialects->bits |= (unsigned)number;
+	return 0;
+}
 
-		if (number < 0)
-			return -1;
-		has_none = has_none || number == NONE;
-		bits |= (unsigned)number;
-	}
-	if (has_none && count > 1)
+int
+value_headers(const struct value *value, void *field, struct err *err)
+{
+	struct dialects dialects = { 0, 0, false };
+
+	if (list_line(value, value->text, take_dialect, &dialects, err) != 0)
+		return -1;
+	if (dialects.has_none && dialects.count > 1)
 		return err_set(err, "none stands alone");
-	*(unsigned *)field = bits;
-	return check_rivals(bits, err);
+	*(unsigned *)field = dialects.bits;
+	return check_rivals(dialects.bits, err);
 }
 
 int

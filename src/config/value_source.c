@@ -2,6 +2,7 @@
  * Where a value of a request is found: `header X-API-Key`, `cookie session`, `user`. Identities,
  * conditions, overrides and costs name their sources in the same words.
  */
+#include "foreign.h"
 #include "values.h"
 
 #include <stdio.h>
@@ -125,6 +126,37 @@ check_header(const struct value *value, struct slice name)
 			SHOWN(name), (int)plain.len, right);
 }
 
+/* No source has a "-" in its name, and many a header has. */
+static bool
+is_like_header(const struct word *words, struct slice word)
+{
+	return foreign_word(words, word) == NULL && word_is_token(word) && word.ptr[0] != '-' &&
+		slice_find(word, '-') < word.len;
+}
+
+/* Says more of a word that is no source, where it can be told what was meant. */
+static void
+explain_source(const struct word *words, struct slice word, struct err *err)
+{
+	const bool is_identity = words == identity_words;
+	struct ip_net net;
+	struct err unused;
+
+	if (word.len > 1 && word.ptr[word.len - 1] == ',')
+		word.len--;
+	if (ip_net_parse(word, &net, &unused) == 0)
+		(void)(is_identity ? err_set(err,
+					     "\"%.*s\" is an address; write ip, and name "
+					     "addresses in an [override] of this limit",
+					     SHOWN(word))
+				   : err_set(err, "\"%.*s\" is an address; write ip %.*s",
+					     SHOWN(word), SHOWN(word)));
+	else if (is_like_header(words, word))
+		(void)err_set(err,
+			"\"%.*s\" says not where it is found; did you mean \"header %.*s\"?",
+			SHOWN(word), SHOWN(word));
+}
+
 int
 source_parse(const struct value *value, struct slice *rest, const struct word *words,
 	struct config_identity_part *part, struct err *err)
@@ -135,8 +167,10 @@ source_parse(const struct value *value, struct slice *rest, const struct word *w
 	(void)word_next(rest, &word);
 	const int source = word_find(words, word, err);
 
-	if (source < 0)
+	if (source < 0) {
+		explain_source(words, word, err);
 		return -1;
+	}
 	part->source = (enum identity_source)source;
 	if (named[source].is == NULL)
 		return 0;

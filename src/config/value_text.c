@@ -34,6 +34,7 @@ word_find(const struct word *words, struct slice text, struct err *err)
 {
 	struct nearest nearest;
 	char hint[NEAREST_HINT_SIZE], list[160] = "";
+	const char *known = NULL;
 	size_t len = 0;
 
 	nearest_init(&nearest, text);
@@ -43,12 +44,14 @@ word_find(const struct word *words, struct slice text, struct err *err)
 		if (word->number == WORD_LATER)
 			continue;
 		nearest_offer(&nearest, word->text);
+		if (slice_is_nocase(text, slice_of(word->text)))
+			known = word->text;
 		if (len < sizeof list)
 			len += (size_t)snprintf(list + len, sizeof list - len, "%s%s",
 				len == 0 ? "" : ", ", word->text);
 	}
-	const char *known = foreign_word(words, text);
-
+	if (known == NULL)
+		known = foreign_word(words, text);
 	nearest.best = known != NULL ? known : nearest.best;
 	(void)err_set(
 		err, "\"%.*s\" is none of %s%s", SHOWN(text), list, nearest_hint(&nearest, hint));

@@ -63,11 +63,11 @@ static void
 print_effective(const struct config_policy *policy, int64_t interval, FILE *out)
 {
 	const int64_t kept = interval * (int64_t)policy->rate.count;
+	const int64_t exact = policy->rate.window_us * policy->shards;
 
-	if ((kept - policy->rate.window_us) >= policy->rate.window_us / 10000 &&
-		kept > policy->rate.window_us)
-		(void)fprintf(
-			out, " (in effect %.2f a second)", (double)US_PER_S / (double)interval);
+	if (kept - exact >= exact / 10000 && kept > exact)
+		(void)fprintf(out, " (in effect %.2f a second)",
+			(double)US_PER_S * policy->shards / (double)interval);
 }
 
 /* "5/1m" admits ten in the first minute, which surprises whoever meant five. */
@@ -75,28 +75,32 @@ static void
 print_most(const struct config_policy *policy, int64_t interval, FILE *out)
 {
 	const int64_t window = policy->rate.window_us;
-	const unsigned long long burst = policy->burst;
+	const unsigned long long burst = config_policy_holds_in_all(policy);
+	const unsigned shards = policy->shards;
 	char words[WORDS_SIZE];
 
 	(void)fprintf(out, "; at most %llu in the first %s",
-		burst + (unsigned long long)(window / interval), first_window(window, words));
+		burst + (unsigned long long)(window / interval) * shards,
+		first_window(window, words));
 	if (window < US_PER_DAY)
-		(void)fprintf(
-			out, ", %llu a day", burst + (unsigned long long)(US_PER_DAY / interval));
+		(void)fprintf(out, ", %llu a day",
+			burst + (unsigned long long)(US_PER_DAY / interval) * shards);
 }
 
 static void
 print_bucket(const struct config_policy *policy, FILE *out)
 {
 	const int64_t interval = config_policy_interval_us(policy), window = policy->rate.window_us;
-	const unsigned long long burst = policy->burst, count = policy->rate.count;
+	const unsigned long long burst = config_policy_holds_in_all(policy),
+				 count = policy->rate.count;
+	const int64_t between = interval / policy->shards;
 	char words[WORDS_SIZE];
 
 	(void)fprintf(out, "%llu at once, then ", burst);
-	if (interval < US_PER_S)
+	if (between < US_PER_S)
 		(void)fprintf(out, "%llu %s", count, per_window(window, words));
 	else
-		(void)fprintf(out, "one %s", per_window(interval, words));
+		(void)fprintf(out, "one %s", per_window(between, words));
 	print_effective(policy, interval, out);
 	print_most(policy, interval, out);
 	if (policy->shards > 1)

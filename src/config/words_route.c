@@ -101,11 +101,14 @@ print_limits(const struct config_route *route, FILE *out)
 static void
 print_cost(const struct config_cost *cost, FILE *out)
 {
-	if (cost->source != COST_FIXED)
-		(void)fprintf(out, "; costs what %s %s says, %llu at the most",
-			cost->source == COST_PARAM ? "param" : "header", cost->name,
-			(unsigned long long)cost->max);
-	else if (cost->fixed != 1)
+	if (cost->source != COST_FIXED) {
+		(void)fprintf(out, "; costs what %s %s says",
+			cost->source == COST_PARAM ? "param" : "header", cost->name);
+		if (cost->max < COST_MAX)
+			(void)fprintf(out, ", %llu at the most", (unsigned long long)cost->max);
+		else
+			(void)fputs(", and never passes if that is no number", out);
+	} else if (cost->fixed != 1)
 		(void)fprintf(out, "; costs %llu", (unsigned long long)cost->fixed);
 }
 

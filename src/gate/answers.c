@@ -247,7 +247,7 @@ answer_rejected(struct gate_request *request)
 	const struct config_route *route = request->route->config;
 	const int64_t wait =
 		jittered(decision_retry_after_s(&request->decision), route->retry_jitter_percent);
-	char detail[128];
+	char detail[128], words[WAIT_TEXT_SIZE];
 	struct page page = { .status = 429,
 		.problem = PROBLEM_TYPES "quota-exceeded",
 		.detail = detail,
@@ -255,9 +255,8 @@ answer_rejected(struct gate_request *request)
 		.decision = &request->decision };
 
 	if (wait > 0) {
-		(void)snprintf(detail, sizeof detail,
-			"Too many requests. Try again in %lld second%s.", (long long)wait,
-			wait == 1 ? "" : "s");
+		(void)snprintf(detail, sizeof detail, "Too many requests. Try again in %s.",
+			wait_text(wait, words));
 	} else {
 		page.detail = "This request costs more than its limit ever admits.";
 		page.reason = "cost-exceeds-burst";

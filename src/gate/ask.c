@@ -46,7 +46,7 @@ refuse_undecided(struct gate_request *request)
 
 	settle_refused(request, "store_down = reject", 503, NULL, is_refused);
 	if (!is_refused) {
-		request_pass(request, OUTCOME_WOULD_REJECT);
+		request_pass(request, OUTCOME_WOULD_REFUSE);
 		return;
 	}
 	request->outcome = OUTCOME_STORE_DOWN;
@@ -82,14 +82,14 @@ on_decision(struct check *check, const struct decision *decision)
 	request->asked = NULL;
 	switch (decision->verdict) {
 	case VERDICT_ADMITTED:
-		follow_end(request, FOLLOW_ADMITTED);
+		follow_end(request, true);
 		lease_hold(request, asked);
 		break;
 	case VERDICT_REJECTED:
-		follow_end(request, FOLLOW_REJECTED);
+		follow_end(request, true);
 		break;
 	case VERDICT_UNAVAILABLE:
-		follow_end(request, FOLLOW_UNANSWERED);
+		follow_end(request, false);
 		if (decision->why != UNAVAILABLE_BREAKER && decision->why != UNAVAILABLE_OVERLOAD)
 			lease_give_up(request, asked);
 		ask_is_down(request, asked);
@@ -105,8 +105,12 @@ ask_on(struct gate_request *request)
 {
 	const struct plant *plant = request->plant;
 
-	if (plant->caps != NULL && !bounds_cap(request))
-		return;
+	if (plant->caps != NULL) {
+		/* It may end here, and items may leave the check. */
+		follow_end(request, true);
+		if (!bounds_cap(request))
+			return;
+	}
 	if (request->check.count == 0) {
 		request_pass(request, OUTCOME_ADMITTED);
 		return;
@@ -138,10 +142,10 @@ ask_cancel(struct gate_request *request)
 	struct store *asked = request->asked;
 
 	follow_leave(request);
+	follow_end(request, true);
 	if (asked == NULL)
 		return;
 	request->asked = NULL;
 	store_cancel(asked, &request->check);
-	follow_end(request, FOLLOW_GONE);
 	lease_give_up(request, asked);
 }

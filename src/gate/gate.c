@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-enum { SCRATCH_MAX = 16384, HEAD_MAX = 2 * CGI_HEAD_MAX };
+enum { SCRATCH_MAX = 16384, HEAD_MAX = 2 * CGI_HEAD_MAX, REST_US = 20000 };
 
 /* No two of these are one operator's question: a client's impatience, a client that stalls, a web
  * server that does not say how long its bodies are, our own end. */
@@ -84,6 +84,21 @@ gate_use(struct gate *gate, struct snapshot *snapshot, struct err *err)
 	return 0;
 }
 
+/* The drain's deadline ends the wait. */
+static void
+on_empty(void *context)
+{
+	struct gate *gate = context;
+	unsigned kept = 0;
+
+	for (const struct plant *plant = gate->plants; plant != NULL; plant = plant->next)
+		kept += store_kept(plant->store);
+	if (kept == 0)
+		gate->empty(gate->empty_context);
+	else
+		timer_set(gate->rest, loop_now_us(gate->loop) + REST_US);
+}
+
 static int
 make_parts(struct gate *gate, struct snapshot *snapshot, struct err *err)
 {
@@ -91,7 +106,9 @@ make_parts(struct gate *gate, struct snapshot *snapshot, struct err *err)
 
 	gate->resolver = resolver_new(gate->loop, err);
 	gate->renewal = timer_new(gate->loop, lease_on_renewal, gate);
-	if (gate->renewal == NULL)
+	gate->hold = timer_new(gate->loop, follow_on_hold, gate);
+	gate->rest = timer_new(gate->loop, on_empty, gate);
+	if (gate->renewal == NULL || gate->hold == NULL || gate->rest == NULL)
 		return err_set(err, "no memory for the gate");
 	if (gate->resolver == NULL || gate_use(gate, snapshot, err) != 0)
 		return -1;
@@ -113,13 +130,13 @@ gate_new(struct loop *loop, const struct gate_shared *shared, struct snapshot *s
 	gate->shared = *shared;
 	buf_init(&gate->scratch, SCRATCH_MAX);
 	buf_init(&gate->head, HEAD_MAX);
-	gate->backend_log = (struct log_throttle){ .period_us = US_PER_S, .burst = 5 };
 	gate->address_log = (struct log_throttle){ .period_us = 60 * US_PER_S, .burst = 1 };
 	gate->claim_log = gate->address_log;
 	gate->resume.run = follow_on_resume;
 	gate->resume.context = gate;
 	gate->overflow_log = gate->address_log;
 	gate->memory_log = gate->address_log;
+	gate->forwarded_log = (struct log_throttle){ .period_us = 3600 * US_PER_S, .burst = 1 };
 	if (make_parts(gate, snapshot, err) != 0) {
 		gate_free(gate);
 		return NULL;
@@ -137,6 +154,8 @@ gate_free(struct gate *gate)
 		plant_free(gate->plants);
 	loop_undefer(gate->loop, &gate->resume);
 	timer_free(gate->renewal);
+	timer_free(gate->rest);
+	timer_free(gate->hold);
 	rejections_free(gate->rejections);
 	resolver_free(gate->resolver);
 	buf_release(&gate->scratch);
@@ -153,7 +172,9 @@ gate_listen(struct gate *gate, int fd, struct err *err)
 void
 gate_stop(struct gate *gate, enum front_rest rest, deferred_fn *empty, void *context)
 {
-	front_stop(gate->front, rest, empty, context);
+	gate->empty = empty;
+	gate->empty_context = context;
+	front_stop(gate->front, rest, on_empty, gate);
 }
 
 unsigned

@@ -24,6 +24,8 @@ struct plant {
 	struct deferred end;
 	struct snapshot *snapshot;
 	unsigned users; /* requests, and one for the gate while it is the current one */
+	struct timer *rest; /* while it has none and its store keeps leases, */
+	int64_t rest_until_us; /* or at the latest; 0: it has users */
 	struct breaker *breaker;
 	struct redis *redis; /* NULL: without [redis], or it is a cluster */
 	struct cluster *cluster; /* NULL: it is none */
@@ -46,16 +48,19 @@ struct gate {
 	struct gate_request *leases; /* requests that hold one */
 	struct gate_request *resumed; /* that have waited for another one's answer */
 	struct deferred resume;
+	struct gate_request *held; /* that are to ask when a refill has happened */
+	struct timer *hold;
+	int64_t hold_until_us; /* when the first of them is, or earlier */
 	struct timer *renewal;
 	int64_t renew_at_us; /* when the first lease has to be renewed, or earlier */
+	deferred_fn *empty; /* see gate_stop */
+	void *empty_context;
+	struct timer *rest; /* no request is left, and stores keep leases */
 	unsigned in_flight, max_in_flight;
 	struct buf scratch; /* fields of ours */
 	struct buf head; /* a response head on its way out */
-	struct log_throttle backend_log, address_log, claim_log, overflow_log, memory_log;
+	struct log_throttle address_log, claim_log, forwarded_log, overflow_log, memory_log;
 };
-
-/* How it went for a request whose answer others wait for. */
-enum follow_end { FOLLOW_GONE, FOLLOW_ADMITTED, FOLLOW_REJECTED, FOLLOW_UNANSWERED };
 
 /* What the gate knows of an item of the check. */
 struct gate_item {
@@ -63,6 +68,7 @@ struct gate_item {
 	struct slice identity; /* the item's key without its shard */
 	struct hash_wide bucket; /* of the item's key; only where Redis is asked */
 	bool is_overflow; /* it was decided on the bucket that new identities share */
+	const char *override; /* whose policies are in force; NULL: the limit's own are */
 };
 
 struct gate_request {
@@ -79,8 +85,10 @@ struct gate_request {
 	struct gate_request *follow_next, **follow_at; /* at is NULL when it waits for nobody */
 	bool asks_for_all; /* it may have followers */
 	unsigned followed; /* how often it has waited for another one's answer */
-	enum follow_end followed_to; /* what that was */
-	bool would_reject; /* something that is only counted would have rejected it */
+	bool is_unanswered; /* it waited for one in vain: Redis did not decide */
+	int64_t held_until_us; /* 0: it is not held before it asks */
+	enum gate_outcome would; /* of the first thing that is only counted and would have kept it
+				    from passing; OUTCOME_ADMITTED: there is none */
 	struct store *lease_store; /* where check.lease is held; NULL: nowhere */
 	struct gate_request *lease_next, **lease_at;
 	int64_t renew_at_us;
@@ -97,7 +105,8 @@ struct plant *
 plant_new(struct gate *gate, struct snapshot *snapshot, struct err *err) WEIR_MUST_CHECK;
 void plant_hold(struct plant *plant);
 
-/* The last one ends it at the end of the turn: the call may come from within its own store. */
+/* The last one ends it at the end of the turn, since the call may come from within its own store;
+ * or later, when the leases that its store keeps are given back. */
 void plant_release(struct plant *plant);
 
 /* Whether it has users or not. */
@@ -110,6 +119,9 @@ void gate_on_request(void *context, struct front_request *front, void *listener)
 /* On to the application. */
 void request_pass(struct gate_request *request, enum gate_outcome outcome);
 
+/* Something that is only counted would have kept it from passing. */
+void request_would(struct gate_request *request, enum gate_outcome outcome);
+
 /* Counts the outcome and lets go of everything but the front's request, which is about to end. */
 void request_close(struct gate_request *request);
 
@@ -120,8 +132,8 @@ enum { GATE_BUSY_RETRY_S = 1 };
 
 /* ---- identify.c ---- */
 
-/* Fills the check with the limits that apply, and who is counted by each. False: the request was
- * answered. */
+/* Fills the check with the limits that apply, and who is counted by each. False: the request is
+ * settled. */
 bool identify(struct gate_request *request) WEIR_MUST_CHECK;
 
 /* ---- ask.c ---- */
@@ -157,21 +169,23 @@ void ask_on(struct gate_request *request);
 
 /* ---- follow.c ---- */
 
-/* Whether another request is asking about an exhausted bucket of this one: then it waits for the
- * answer. */
+/* Whether another request is asking about an exhausted bucket of this one, or it would itself ask
+ * too early: then it waits, and goes on later. */
 bool follow(struct gate_request *request) WEIR_MUST_CHECK;
 
-/* The request is about to ask Redis; others may wait for its answer. */
+/* The request will be the next to ask Redis; others may wait for its answer. */
 void follow_lead(struct gate_request *request);
 
-/* It has its answer, or will not have one: those who wait go on at the end of the turn. */
-void follow_end(struct gate_request *request, enum follow_end how);
+/* It has its answer or has gone, or (is_answered false) Redis did not decide: those who wait go on
+ * at the end of the turn. Nothing if it was to ask for nobody. */
+void follow_end(struct gate_request *request, bool is_answered);
 
 /* It waits no more. */
 void follow_leave(struct gate_request *request);
 
-/* Of the gate's deferred. */
+/* Of the gate's deferred, and of its timer. */
 void follow_on_resume(void *context);
+void follow_on_hold(void *context);
 
 /* ---- bounds.c ---- */
 
@@ -181,15 +195,24 @@ struct rejection_key bounds_key(const struct gate_request *request, unsigned ite
 /* Whether the cache knew that Redis would reject the request: it is settled then. */
 bool bounds_reject(struct gate_request *request) WEIR_MUST_CHECK;
 
+/* Remembers what Redis decided. */
+void bounds_learn(struct gate_request *request, const struct decision *decision);
+
+/* ---- bounds_caps.c ---- */
+
 /* False: a local_cap rejected the request, and it is settled. Limits whose cap only counts and
  * would have rejected it are taken out of the check. */
 bool bounds_cap(struct gate_request *request) WEIR_MUST_CHECK;
 
+/* ---- bounds_identities.c ---- */
+
 /* Identities beyond max_identities get the bucket that they share. */
 void bounds_overflow(struct gate_request *request);
 
-/* Remembers what Redis decided. */
-void bounds_learn(struct gate_request *request, const struct decision *decision);
+/* Counts the identity of an item by what Redis decided; `outcomes` are the item's. False: it was
+ * decided on the bucket that is shared, and the check's item is that one from now on. */
+bool bounds_count(struct gate_request *request, unsigned item, const struct decision *decision,
+	const struct outcome *outcomes) WEIR_MUST_CHECK;
 
 /* The bucket of an item is there until until_us, or perhaps gone. */
 void bounds_keep(struct gate_request *request, unsigned item, int64_t until_us);
@@ -236,6 +259,14 @@ void answer_bare(
 /* The rate-limit fields for an admitted answer of this route; empty if it has none. Into
  * gate->scratch. */
 struct slice answer_fields(struct gate_request *request);
+
+/* ---- wait.c ---- */
+
+enum { WAIT_TEXT_SIZE = 64 };
+
+/* So many seconds, 1 at least, in words that say nothing shorter: "40 seconds", "12 hours and 57
+ * minutes". Returns `out`. */
+const char *wait_text(int64_t seconds, char out[WAIT_TEXT_SIZE]);
 
 /* ---- accept.c ---- */
 

@@ -15,34 +15,48 @@ random_below(unsigned count)
 	return number % count;
 }
 
-/* False: the request was answered. */
+/*
+ * A limit lets the request not pass, and is not enforced. If that is the limit's own matter, the
+ * others go on as if it were not there; else they count what they would if all were enforced, which
+ * is nothing, and the request is passed on. False: it was.
+ */
 static bool
-block(struct gate_request *request, const struct config_override *override)
+go_on(struct gate_request *request, const struct limit *limit, enum gate_outcome would)
 {
-	const bool is_enforced =
-		request->plant->snapshot->config->enforce && override->limit->enforce;
-
-	settle_block(request, override, is_enforced);
-	if (!is_enforced) {
-		request->would_reject = true;
+	if (!limit->enforce) {
+		request_would(request, would);
 		return true;
 	}
+	request_pass(request, would);
+	return false;
+}
+
+/* False: the request is settled. */
+static bool
+block(struct gate_request *request, const struct limit *limit,
+	const struct config_override *override)
+{
+	const bool is_enforced = request->plant->snapshot->config->enforce && limit->enforce;
+
+	counter_add(limit->results[is_enforced ? LIMIT_BLOCKED : LIMIT_WOULD_BLOCK], 1);
+	settle_block(request, override, is_enforced);
+	if (!is_enforced)
+		return go_on(request, limit, OUTCOME_WOULD_BLOCK);
 	request->outcome = OUTCOME_BLOCKED;
 	answer_error(request, 403, "This request is blocked.", 0);
 	return false;
 }
 
-/* Nobody is named whom the limit could count. False: the request was answered. */
+/* Nobody is named whom the limit could count. False: the request is settled. */
 static bool
 refuse_unidentified(struct gate_request *request, const struct limit *limit)
 {
 	const bool is_enforced = request->plant->snapshot->config->enforce && limit->enforce;
 
+	counter_add(limit->results[is_enforced ? LIMIT_REFUSED : LIMIT_WOULD_REFUSE], 1);
 	settle_refused(request, "on_missing = reject", 403, limit, is_enforced);
-	if (!is_enforced) {
-		request->would_reject = true;
-		return true;
-	}
+	if (!is_enforced)
+		return go_on(request, limit, OUTCOME_WOULD_REFUSE);
 	request->outcome = OUTCOME_UNIDENTIFIED;
 	answer_error(request, 403, "This request does not say who it comes from.", 0);
 	return false;
@@ -97,8 +111,8 @@ add_item(struct gate_request *request, unsigned index, const struct limit *limit
 	return true;
 }
 
-/* True: the check has the limit's bucket, or the limit does not apply. False: the request was
- * answered. */
+/* True: the check has the limit's bucket, or the limit does not apply. False: the request is
+ * settled. */
 static bool
 add_limit(struct gate_request *request, struct asker *asker, const struct limit *limit)
 {
@@ -111,7 +125,7 @@ add_limit(struct gate_request *request, struct asker *asker, const struct limit 
 	if (override >= 0 && snapshot->config->overrides[override]->exempt)
 		return true;
 	if (override >= 0 && snapshot->config->overrides[override]->block)
-		return block(request, snapshot->config->overrides[override]);
+		return block(request, limit, snapshot->config->overrides[override]);
 	switch (find_identity(request, asker, config, &key)) {
 	case IDENTITY_FOUND:
 	case IDENTITY_NO_ADDRESS:
@@ -123,7 +137,12 @@ add_limit(struct gate_request *request, struct asker *asker, const struct limit 
 	case IDENTITY_NO_MEMORY:
 		return no_memory(request);
 	}
-	return add_item(request, index, override >= 0 ? snapshot->plans[override] : limit, key);
+	if (!add_item(request, index, override >= 0 ? snapshot->plans[override] : limit, key))
+		return false;
+	if (override >= 0)
+		request->items[request->check.count - 1].override =
+			snapshot->config->overrides[override]->name;
+	return true;
 }
 
 bool

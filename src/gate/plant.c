@@ -8,6 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* As long as leases last, if nobody says otherwise. */
+#define REST_US (600 * US_PER_S)
+#define LOOK_US (100 * US_PER_MS)
+
 static struct redis_settings
 redis_settings(const struct snapshot *snapshot)
 {
@@ -168,6 +172,7 @@ plant_free(struct plant *plant)
 		at = &(*at)->next;
 	*at = plant->next;
 	loop_undefer(plant->gate->loop, &plant->end);
+	timer_free(plant->rest);
 	for (unsigned i = 0; plant->pools != NULL && i < plant->snapshot->config->backend_count;
 		i++)
 		backend_pool_release(plant->pools[i]);
@@ -183,7 +188,15 @@ plant_free(struct plant *plant)
 static void
 end(void *context)
 {
-	plant_free(context);
+	struct plant *plant = context;
+	const int64_t now = loop_now_us(plant->gate->loop);
+
+	if (plant->rest_until_us == 0)
+		plant->rest_until_us = now + REST_US;
+	if (store_kept(plant->store) > 0 && now < plant->rest_until_us)
+		timer_set(plant->rest, now + LOOK_US);
+	else
+		plant_free(plant);
 }
 
 struct plant *
@@ -191,7 +204,10 @@ plant_new(struct gate *gate, struct snapshot *snapshot, struct err *err)
 {
 	struct plant *plant = calloc(1, sizeof *plant);
 
-	if (plant == NULL) {
+	if (plant != NULL)
+		plant->rest = timer_new(gate->loop, end, plant);
+	if (plant == NULL || plant->rest == NULL) {
+		free(plant);
 		(void)err_set(err, "no memory for the configuration");
 		return NULL;
 	}

@@ -112,13 +112,12 @@ static const struct {
 static void
 tell_failure(const struct gate_request *request, enum exchange_result result, const char *why)
 {
-	struct gate *gate = request->gate;
 	const struct snapshot *snapshot = request->plant->snapshot;
 	const unsigned backend = request->route->backend;
 	uint64_t held;
 
 	counter_add(snapshot->backend_failures[backend * EXCHANGE_RESULTS + result], 1);
-	if (log_throttle_pass(&gate->backend_log, loop_now_us(gate->loop), &held))
+	if (report_may_tell_failure(request->gate->shared.report, &held))
 		log_warn(failures[result].message,
 			LOG_TEXT("backend", snapshot->config->backends[backend]->name),
 			LOG_TEXT("result", exchange_result_names[result]), LOG_TEXT("reason", why),

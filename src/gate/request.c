@@ -26,10 +26,15 @@ request_close(struct gate_request *request)
 void
 request_pass(struct gate_request *request, enum gate_outcome outcome)
 {
-	request->outcome = outcome == OUTCOME_ADMITTED && request->would_reject
-		? OUTCOME_WOULD_REJECT
-		: outcome;
+	request->outcome = outcome == OUTCOME_ADMITTED ? request->would : outcome;
 	relay_start(request);
+}
+
+void
+request_would(struct gate_request *request, enum gate_outcome outcome)
+{
+	if (request->would == OUTCOME_ADMITTED)
+		request->would = outcome;
 }
 
 void
@@ -41,15 +46,32 @@ gate_log_once_a_minute(struct gate *gate, struct log_throttle *throttle, const c
 		log_warn(message, LOG_KEPT_BACK(held));
 }
 
+/* What is sent by mistake more often than not. */
+static void
+look_at_client(struct gate *gate, const struct view *view)
+{
+	char proxy[IP_TEXT_SIZE];
+	uint64_t held;
+
+	if (view->user_is_claimed)
+		gate_log_once_a_minute(gate, &gate->claim_log,
+			"REMOTE_USER came without AUTH_TYPE and is not believed: nginx passes on "
+			"what any client claims.");
+	if (!view->proxy_names_nobody)
+		return;
+	counter_add(COUNT_FORWARDED_MISSING, 1);
+	if (log_throttle_pass(&gate->forwarded_log, loop_now_us(gate->loop), &held))
+		log_warn("A trusted proxy named no client in X-Forwarded-For, so its request "
+			 "counts as its own; that is right for a health check only.",
+			LOG_TEXT("proxy", ip_text(view->ip, proxy)), LOG_KEPT_BACK(held));
+}
+
 static void
 start(struct gate_request *request)
 {
 	struct gate *gate = request->gate;
 
-	if (request->view.user_is_claimed)
-		gate_log_once_a_minute(gate, &gate->claim_log,
-			"REMOTE_USER came without AUTH_TYPE and is not believed: nginx passes on "
-			"what any client claims.");
+	look_at_client(gate, &request->view);
 	if (gate->in_flight > gate->max_in_flight) {
 		request->outcome = OUTCOME_BUSY;
 		settle_refused(request, "max_in_flight of [weir]", 503, NULL, true);

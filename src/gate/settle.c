@@ -14,22 +14,25 @@ client_text(const struct gate_request *request, char out[IP_TEXT_SIZE])
 				    : view_param(&request->view, "REMOTE_ADDR");
 }
 
-/* The outcome may be one of local_cap, whose limit is not the item's. */
-static struct slice
-identity_of(const struct gate_request *request, const struct outcome *outcome)
+/* The item of the check; the outcome may be one of local_cap, whose limit is not the item's. */
+static unsigned
+item_of(const struct gate_request *request, const struct outcome *outcome)
 {
-	for (unsigned i = 0; i < request->check.count; i++) {
-		if (slice_is(slice_of(request->check.items[i].limit->name),
-			    slice_of(outcome->limit->name)))
-			return request->check.items[i].key;
-	}
-	return (struct slice){ NULL, 0 };
+	unsigned i = 0;
+
+	while (i + 1 < request->check.count &&
+		!slice_is(slice_of(request->check.items[i].limit->name),
+			slice_of(outcome->limit->name)))
+		i++;
+	return i;
 }
 
 static void
 report(const struct gate_request *request, const struct outcome *outcome, int64_t retry_after_s,
 	bool is_enforced)
 {
+	const unsigned item = item_of(request, outcome);
+	const char *override = request->items[item].override;
 	char client[IP_TEXT_SIZE];
 
 	report_rejected(request->gate->shared.report,
@@ -38,7 +41,9 @@ report(const struct gate_request *request, const struct outcome *outcome, int64_
 			.route = slice_of(request->route->config->name),
 			.method = request->view.method,
 			.path = request->view.path,
-			.identity = identity_of(request, outcome),
+			.identity = request->check.items[item].key,
+			.override = slice_of(override == NULL ? "" : override),
+			.cost = request->check.cost,
 			.outcome = outcome,
 			.retry_after_s = retry_after_s,
 			.is_enforced = is_enforced,
@@ -126,10 +131,16 @@ count_parts(const struct decision *decision, bool enforce)
 	}
 }
 
-static int64_t
-seconds_up(int64_t us)
+/* Each that rejects, or would, and not only the one that is told. */
+static void
+count_policies(const struct decision *decision, bool enforce)
 {
-	return us < 0 ? 0 : (us + US_PER_S - 1) / US_PER_S;
+	for (unsigned i = 0; i < decision->count; i++) {
+		const struct outcome *outcome = &decision->outcomes[i];
+
+		if (outcome->violated)
+			counter_add(outcome->policy->rejections[enforce && !outcome->shadow], 1);
+	}
 }
 
 static void
@@ -140,8 +151,8 @@ report_shadows(struct gate_request *request, const struct decision *decision)
 
 		if (part.shadow == NULL)
 			continue;
-		report(request, part.shadow, seconds_up(part.shadow->retry_us), false);
-		request->would_reject = true;
+		report(request, part.shadow, outcome_retry_after_s(part.shadow), false);
+		request_would(request, OUTCOME_WOULD_REJECT);
 	}
 }
 
@@ -154,6 +165,7 @@ settle_shadows(struct gate_request *request, const struct decision *decision)
 		if (part.shadow != NULL)
 			counter_add(part.limit->results[LIMIT_WOULD_REJECT], 1);
 	}
+	count_policies(decision, false);
 	report_shadows(request, decision);
 }
 
@@ -177,11 +189,14 @@ settle_rejected(struct gate_request *request)
 void
 settle(struct gate_request *request, const struct decision *decision)
 {
+	const bool enforce = request->plant->snapshot->config->enforce;
+
 	request->decision = *decision;
 	request->has_decision = true;
 	if (decision->clamped)
 		counter_add(COUNT_CLOCK_CLAMPED, 1);
-	count_parts(decision, request->plant->snapshot->config->enforce);
+	count_parts(decision, enforce);
+	count_policies(decision, enforce);
 	report_shadows(request, decision);
 	if (decision->verdict == VERDICT_REJECTED)
 		settle_rejected(request);

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-const char *const gate_outcome_names[GATE_OUTCOMES] = { "admitted", "would_reject", "rejected",
-	"undecided", "store_down", "unidentified", "blocked", "busy", "backend_failed",
-	"client_gone", "body_timeout", "no_length", "cut", "bad_request" };
+const char *const gate_outcome_names[GATE_OUTCOMES] = { "admitted", "would_reject", "would_block",
+	"would_refuse", "rejected", "undecided", "store_down", "unidentified", "blocked", "busy",
+	"backend_failed", "client_gone", "body_timeout", "no_length", "cut", "bad_request" };
 
 enum { SECRET_MIN = 16, SECRET_MAX = 4096 };
 

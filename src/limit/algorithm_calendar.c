@@ -3,13 +3,23 @@
  * what is used of it.
  *
  * A stored end that is still to come is kept, whatever our calendar says of it: another gateway may
- * keep another clock or time zone, and whoever began the period ends it.
+ * keep another clock or time zone, and whoever began the period ends it. But it must be the end of
+ * such a period as ours. If it is that of a month and ours is a day, or the reverse, the quota was
+ * changed: what is used stays used, until our own period ends.
  */
 #include "algorithms.h"
 
 enum { END, USED, WORDS };
 
-#define PERIOD_MAX_US (32 * US_PER_DAY) /* a month of 31 days, and an hour of daylight saving */
+/* How much longer than its window a period may be. Clocks are put back by an hour where there is
+ * daylight saving, and where a time zone changed it was three in a day. */
+#define LONGER_US (3 * INT64_C(3600) * US_PER_S)
+
+static bool
+is_sound(const struct bucket_field *field)
+{
+	return field->words[USED] < COUNT_LIMIT;
+}
 
 static int64_t
 end_of_period(const struct policy *policy, int64_t now_us)
@@ -20,21 +30,25 @@ end_of_period(const struct policy *policy, int64_t now_us)
 	return ends[1];
 }
 
-static bool
+static enum brought
 bring(const struct policy *policy, struct bucket_field *field, const struct moment *moment)
 {
 	const int64_t now_us = moment->now_us;
 	const bool is_over = field->count == 0 || field->words[END] <= now_us;
-	const bool is_clamped =
-		!is_over && field->words[END] > now_us + PERIOD_MAX_US + CLOCK_SLACK_US;
+	enum brought brought = BROUGHT;
 
+	if (!is_over && field->span_us != policy->span_us)
+		brought = BROUGHT_ANEW;
+	else if (!is_over &&
+		field->words[END] > now_us + policy->span_us + LONGER_US + CLOCK_SLACK_US)
+		brought = BROUGHT_CLAMPED;
 	if (is_over)
 		field->words[USED] = 0;
-	if (is_over || is_clamped)
+	if (is_over || brought != BROUGHT)
 		field->words[END] = end_of_period(policy, now_us);
 	field->count = WORDS;
 	field_take_form(field, policy);
-	return is_clamped;
+	return brought;
 }
 
 static uint64_t
@@ -69,6 +83,7 @@ const struct algorithm algorithm_calendar = {
 	.name = "calendar",
 	.record_words = WORDS,
 	.records_max = 1,
+	.is_sound = is_sound,
 	.bring = bring,
 	.used = used,
 	.until = until,

@@ -9,7 +9,19 @@
 
 enum { TIME, COST, WORDS };
 
+#define COST_LIMIT 10000 /* none is above POLICY_LOG_MAX; four digits, as Lua reads them */
+
 static bool
+is_sound(const struct bucket_field *field)
+{
+	for (unsigned i = 0; i < field->count; i += WORDS) {
+		if (field->words[i + COST] >= COST_LIMIT)
+			return false;
+	}
+	return true;
+}
+
+static enum brought
 bring(const struct policy *policy, struct bucket_field *field, const struct moment *moment)
 {
 	const int64_t now_us = moment->now_us;
@@ -30,7 +42,7 @@ bring(const struct policy *policy, struct bucket_field *field, const struct mome
 	}
 	field->count = (uint16_t)kept;
 	field_take_form(field, policy);
-	return is_clamped;
+	return is_clamped ? BROUGHT_CLAMPED : BROUGHT;
 }
 
 static uint64_t
@@ -77,14 +89,14 @@ static int64_t
 worthless_at(const struct bucket_field *field, int64_t now_us)
 {
 	(void)now_us;
-	return field->count == 0 ? 0
-				 : field->words[field->count - WORDS + TIME] + field->interval_us;
+	return field->count == 0 ? 0 : field->words[field->count - WORDS + TIME] + field->span_us;
 }
 
 const struct algorithm algorithm_sliding_log = {
 	.name = "sliding-log",
 	.record_words = WORDS,
 	.records_max = POLICY_LOG_MAX,
+	.is_sound = is_sound,
 	.bring = bring,
 	.used = used,
 	.until = until,

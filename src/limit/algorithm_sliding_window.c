@@ -14,10 +14,17 @@
 
 enum { INDEX, PREVIOUS, CURRENT, WORDS };
 
+static bool
+is_sound(const struct bucket_field *field)
+{
+	return field->words[INDEX] < WORD_LIMIT / field->span_us &&
+		field->words[PREVIOUS] < COUNT_LIMIT && field->words[CURRENT] < COUNT_LIMIT;
+}
+
 static int64_t
 elapsed(const struct bucket_field *field, int64_t now_us)
 {
-	return now_us - field->words[INDEX] * field->interval_us;
+	return now_us - field->words[INDEX] * field->span_us;
 }
 
 static int64_t
@@ -30,9 +37,9 @@ weighted(int64_t count, int64_t window_us, int64_t elapsed_us)
 static bool
 advance(struct bucket_field *field, int64_t now_us)
 {
-	const int64_t index = now_us / field->interval_us, before = field->words[INDEX];
+	const int64_t index = now_us / field->span_us, before = field->words[INDEX];
 	const bool is_clamped =
-		before > index && before > (now_us + CLOCK_SLACK_US) / field->interval_us;
+		before > index && before > (now_us + CLOCK_SLACK_US) / field->span_us;
 
 	if (index > before) {
 		field->words[PREVIOUS] = index == before + 1 ? field->words[CURRENT] : 0;
@@ -45,12 +52,12 @@ advance(struct bucket_field *field, int64_t now_us)
 static int64_t
 estimate(const struct bucket_field *field, int64_t now_us)
 {
-	return weighted(field->words[PREVIOUS], field->interval_us, elapsed(field, now_us)) +
+	return weighted(field->words[PREVIOUS], field->span_us, elapsed(field, now_us)) +
 		field->words[CURRENT];
 }
 
 /* What was counted in windows of another length counts as of now: no less than it does there. */
-static bool
+static enum brought
 bring(const struct policy *policy, struct bucket_field *field, const struct moment *moment)
 {
 	if (field->count == 0) {
@@ -58,15 +65,15 @@ bring(const struct policy *policy, struct bucket_field *field, const struct mome
 		field->count = WORDS;
 		field_take_form(field, policy);
 	}
-	const bool is_clamped = advance(field, moment->now_us);
+	const enum brought brought = advance(field, moment->now_us) ? BROUGHT_CLAMPED : BROUGHT;
 
-	if (field->interval_us == policy->interval_us)
-		return is_clamped;
+	if (field->span_us == policy->span_us)
+		return brought;
 	field->words[CURRENT] = estimate(field, moment->now_us);
 	field->words[PREVIOUS] = 0;
 	field_take_form(field, policy);
-	field->words[INDEX] = moment->now_us / field->interval_us;
-	return is_clamped;
+	field->words[INDEX] = moment->now_us / field->span_us;
+	return brought;
 }
 
 static uint64_t
@@ -123,13 +130,14 @@ worthless_at(const struct bucket_field *field, int64_t now_us)
 	(void)now_us;
 	return field->count == 0
 		? 0
-		: (field->words[INDEX] + (field->words[CURRENT] > 0 ? 2 : 1)) * field->interval_us;
+		: (field->words[INDEX] + (field->words[CURRENT] > 0 ? 2 : 1)) * field->span_us;
 }
 
 const struct algorithm algorithm_sliding_window = {
 	.name = "sliding-window",
 	.record_words = WORDS,
 	.records_max = 1,
+	.is_sound = is_sound,
 	.bring = bring,
 	.used = used,
 	.until = until,

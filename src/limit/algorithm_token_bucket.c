@@ -3,8 +3,7 @@
  * will be full again. What it is later than now is the debt; each token used and not yet refilled
  * is owed for interval_us.
  *
- * A debt that was run up at another rate is the same number of tokens at this one. It is reckoned
- * in doubles, as Lua does, in the same order.
+ * What a debt is at another rate is reckoned in doubles, as Lua does, in the same order.
  */
 #include "algorithms.h"
 
@@ -21,50 +20,53 @@ is_impossible(const struct bucket_field *field, int64_t now_us)
 	return debt_of(field, now_us) > field->capacity_us + CLOCK_SLACK_US;
 }
 
-static int64_t
-rescale(int64_t owed_us, int64_t from_us, int64_t to_us, int64_t most_us)
-{
-	const double debt = from_us == to_us ? (double)owed_us
-					     : (double)owed_us / (double)from_us * (double)to_us;
-
-	/* Compared as it is: what is beyond may be beyond any integer. */
-	if (debt >= (double)most_us)
-		return most_us;
-	return whole_up(debt);
-}
-
 /*
- * Until it is spent on, a debt of another rate goes on to shrink at that one. So if it leaves no
- * room, the wait is reckoned at the old rate, and the debt is given such that this wait follows.
+ * A debt of another rate is the same number of tokens at this one, and so it is stored, or whoever
+ * is exhausted would go on to wait as long as before. It is never made less: another configuration
+ * may know a larger burst, and then that is kept with it. What would be owed for more than a
+ * hundred years cannot be stored, and waits at the rate that it had.
  */
-static int64_t
-at_own_rate(const struct policy *policy, uint64_t cost, int64_t owed_us, int64_t interval_us)
+static enum brought
+take_own_rate(const struct policy *policy, struct bucket_field *field, int64_t *debt_us)
 {
-	if (cost > policy->burst)
-		return rescale(owed_us, interval_us, policy->interval_us, policy->capacity_us);
-	const int64_t room = policy->capacity_us - (int64_t)cost * policy->interval_us;
-	/* The product may be beyond any integer, and then it is far beyond what can be owed. */
-	const double wait = (double)owed_us - (double)(policy->burst - cost) * (double)interval_us;
+	const int64_t from_us = field->interval_us, to_us = policy->interval_us;
+	const int64_t owed_us = *debt_us < field->capacity_us ? *debt_us : field->capacity_us;
+	/* In doubles, since it may be beyond any integer. */
+	const double debt = (double)owed_us / (double)from_us * (double)to_us;
+	const int64_t burst = field->capacity_us / from_us;
 
-	if (wait > 0)
-		return room + (int64_t)wait;
-	return rescale(owed_us, interval_us, policy->interval_us, room);
+	field_take_form(field, policy);
+	if (debt <= (double)policy->capacity_us) {
+		*debt_us = whole_up(debt);
+		return BROUGHT_ANEW;
+	}
+	if (burst <= DURATION_MAX_US / to_us) {
+		field->capacity_us = burst * to_us;
+		*debt_us = debt < (double)field->capacity_us ? whole_up(debt) : field->capacity_us;
+		return BROUGHT_ANEW;
+	}
+	*debt_us = debt < (double)DURATION_MAX_US ? whole_up(debt) : DURATION_MAX_US;
+	return BROUGHT;
 }
 
-static bool
+static enum brought
 bring(const struct policy *policy, struct bucket_field *field, const struct moment *moment)
 {
-	const bool is_clamped = is_impossible(field, moment->now_us);
+	enum brought brought = BROUGHT;
 	int64_t debt_us = debt_of(field, moment->now_us);
 
-	if (is_clamped)
+	if (is_impossible(field, moment->now_us)) {
 		debt_us = policy->capacity_us;
-	else if (debt_us > 0)
-		debt_us = at_own_rate(policy, moment->cost, debt_us, field->interval_us);
-	field_take_form(field, policy);
+		brought = BROUGHT_CLAMPED;
+		field_take_form(field, policy);
+	} else if (debt_us > 0 && field->interval_us != policy->interval_us) {
+		brought = take_own_rate(policy, field, &debt_us);
+	} else {
+		field_take_form(field, policy);
+	}
 	field->words[0] = moment->now_us + debt_us;
 	field->count = 1;
-	return is_clamped;
+	return brought;
 }
 
 static uint64_t

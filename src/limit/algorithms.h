@@ -8,6 +8,9 @@
  * was set back. */
 #define CLOCK_SLACK_US US_PER_S
 
+/* No stored count is as large, so that no sum of two is beyond 2^53. */
+#define COUNT_LIMIT (INT64_C(1) << 52)
+
 extern const struct algorithm algorithm_token_bucket, algorithm_sliding_window,
 	algorithm_sliding_log, algorithm_calendar, algorithm_concurrent;
 

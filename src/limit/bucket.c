@@ -1,7 +1,7 @@
 /*
  * Buckets as stores keep them: fields with their form, packed into one run of words, and which
- * fields stay in them. The shape of what is stored is checked, so that a damaged file costs counts
- * and nothing else.
+ * fields stay in them. The shape of what is stored is checked, and every word of it, so that a
+ * damaged file costs counts and nothing else: no loop that does not end, no sum beyond an integer.
  */
 #include "bucket.h"
 
@@ -29,6 +29,7 @@ bucket_find(struct bucket *bucket, const struct policy *policy)
 
 /* ---- packed ---- */
 
+/* The shape, which says where the next one begins. */
 static bool
 is_field(const struct bucket_field *field)
 {
@@ -40,6 +41,19 @@ is_field(const struct bucket_field *field)
 
 	return field->count > 0 && field->count % algorithm->record_words == 0 &&
 		field->count <= algorithm->record_words * algorithm->records_max;
+}
+
+static bool
+is_sound(const struct bucket_field *field)
+{
+	const struct algorithm *algorithm = algorithms[field->algorithm];
+
+	for (unsigned i = 0; i < field->count; i++) {
+		/* What is negative is then beyond it too. */
+		if ((uint64_t)field->words[i] >= WORD_LIMIT)
+			return false;
+	}
+	return algorithm->is_sound == NULL || algorithm->is_sound(field);
 }
 
 void
@@ -60,7 +74,9 @@ bucket_unpack(struct bucket *bucket, int64_t *words, size_t count)
 
 		if (!is_field(&field) || field.count > count - FORM_WORDS)
 			return;
-		bucket->fields[bucket->count++] = field;
+		/* Of one tag there is one: what makes room for another relies on it. */
+		if (is_sound(&field) && find_tag(bucket, field.tag) == NULL)
+			bucket->fields[bucket->count++] = field;
 		words += FORM_WORDS + field.count;
 		count -= FORM_WORDS + field.count;
 	}

@@ -5,7 +5,7 @@
  *
  * First all policies of all limits are weighed, on copies of their states. Then what is spent is
  * spent on these copies, and they take the place of the stored ones. So what is not spent on stays
- * as it was stored, in whatever form.
+ * as it was stored, in whatever form, unless it could not be understood so later (BROUGHT_ANEW).
  */
 #include "bucket.h"
 
@@ -21,8 +21,8 @@ struct part {
 	struct bucket_field field; /* its state, brought to the moment; in the bucket's room */
 	uint64_t used;
 	bool is_violated;
-	bool is_clamped; /* the state was set right: stored even if the request is rejected, since
-			    else it would be so until the clock has come that far again */
+	enum brought brought; /* what is to be stored in any case would else be so with each
+				 request until one is admitted */
 };
 
 /* One limit of a check. */
@@ -47,7 +47,7 @@ part_weigh(struct part *part, struct bucket *bucket, int64_t *words)
 		memcpy(words, stored->words, stored->count * sizeof words[0]);
 	}
 	part->field.words = words;
-	part->is_clamped = algorithm->bring(policy, &part->field, &part->moment);
+	part->brought = algorithm->bring(policy, &part->field, &part->moment);
 	part->used = algorithm->used(policy, &part->field, &part->moment);
 	part->is_violated =
 		part->moment.cost > policy->burst || part->used > policy->burst - part->moment.cost;
@@ -122,7 +122,7 @@ settle(const struct check_item *item, struct bucket *bucket, const struct weighe
 
 		if (spends)
 			part_spend(part);
-		if (spends || part->is_clamped) {
+		if (spends || part->brought != BROUGHT) {
 			if (is_worth_dropping)
 				bucket_drop_worthless(bucket, decision->now_us);
 			is_worth_dropping = false;
@@ -148,7 +148,8 @@ decide(const struct check *check, struct bucket *buckets, int64_t now_us, struct
 		assert(at + item->limit->policy_count <= CHECK_POLICIES_MAX);
 		weighed[i] = weigh(check, item, &buckets[i], now_us, &parts[at]);
 		for (unsigned j = 0; j < item->limit->policy_count; j++)
-			decision->clamped = decision->clamped || parts[at + j].is_clamped;
+			decision->clamped =
+				decision->clamped || parts[at + j].brought == BROUGHT_CLAMPED;
 		at += item->limit->policy_count;
 		if (!weighed[i].admits && !item->shadow)
 			decision->verdict = VERDICT_REJECTED;

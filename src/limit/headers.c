@@ -32,12 +32,6 @@ headers_put_line(struct buf *out, struct slice name, uint64_t value)
 }
 
 int64_t
-headers_seconds_up(int64_t us)
-{
-	return (us + US_PER_S - 1) / US_PER_S;
-}
-
-int64_t
 headers_reset_us(const struct outcome *outcome)
 {
 	/* When a request under way will end, nobody knows: a second, as for Retry-After. */
@@ -140,7 +134,7 @@ put_x(struct buf *out, const struct decision *decision, int64_t since_us)
 		outcome = longest_window(decision);
 	if (outcome == NULL)
 		return 0;
-	const int64_t reset_s = headers_seconds_up(since_us + headers_reset_us(outcome));
+	const int64_t reset_s = seconds_up(since_us + headers_reset_us(outcome));
 
 	if (headers_put_line(out, SLICE("X-RateLimit-Limit"), outcome->policy->burst) != 0 ||
 		headers_put_line(out, SLICE("X-RateLimit-Remaining"), outcome->remaining) != 0)

@@ -34,13 +34,13 @@ window_s(const struct outcome *outcome)
 	const struct policy *policy = outcome->policy;
 
 	if (policy->algorithm != POLICY_TOKEN_BUCKET)
-		return headers_seconds_up(policy->window_us);
+		return seconds_up(policy->window_us);
 	/* Not by the interval: of `3/1s` that is a little more than a third. */
 	const double shards = outcome->limit->shards > 1 ? outcome->limit->shards : 1;
 	const double us =
 		(double)policy->burst * (double)policy->window_us / (double)policy->count * shards;
 
-	return headers_seconds_up((int64_t)us);
+	return seconds_up((int64_t)us);
 }
 
 /* ---- revision 11 ---- */
@@ -66,7 +66,7 @@ put_state_item(struct buf *out, const struct outcome *outcome)
 		return -1;
 	if (!has_window(outcome->policy) || outcome->more_us == 0)
 		return 0;
-	return put_number(out, SLICE(";t="), (uint64_t)headers_seconds_up(outcome->more_us));
+	return put_number(out, SLICE(";t="), (uint64_t)seconds_up(outcome->more_us));
 }
 
 /* Before each item of a list: the field's name, then commas. */
@@ -183,7 +183,7 @@ reset_s(const struct outcome *outcome, int64_t retry_after_s)
 {
 	if (retry_after_s > 0)
 		return (uint64_t)retry_after_s;
-	return (uint64_t)headers_seconds_up(headers_reset_us(outcome));
+	return (uint64_t)seconds_up(headers_reset_us(outcome));
 }
 
 int

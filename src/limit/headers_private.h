@@ -14,8 +14,6 @@ int headers_put_uint(struct buf *out, uint64_t n) WEIR_MUST_CHECK;
 /* The line of one number. */
 int headers_put_line(struct buf *out, struct slice name, uint64_t value) WEIR_MUST_CHECK;
 
-int64_t headers_seconds_up(int64_t us);
-
 /* Until the policy is as if nothing had been asked. */
 int64_t headers_reset_us(const struct outcome *outcome);
 

@@ -23,7 +23,7 @@ put_signature(struct limit *limit)
 
 	if (limit->policy_count == 1 && limit->policies[0].code != 0) {
 		(void)snprintf(
-			limit->signature, sizeof limit->signature, "%u", limit->policies[0].code);
+			limit->signature, sizeof limit->signature, "%d", limit->policies[0].code);
 		return;
 	}
 	for (unsigned i = 0; i < limit->policy_count; i++) {
@@ -111,12 +111,31 @@ add_policies(struct making *making, const struct config_limit *config,
 			making->limit->words, LIMIT_WORDS_MAX);
 }
 
+static void
+find_counters(struct limit *limit)
+{
+	static const char *const result_names[LIMIT_RESULTS] = { "admitted", "rejected",
+		"would_reject", "blocked", "would_block", "refused", "would_refuse" };
+	const struct slice name = slice_of(limit->name);
+
+	for (unsigned i = 0; i < LIMIT_RESULTS; i++)
+		limit->results[i] = counter_find(
+			COUNT_DECISIONS, (const struct slice[]){ name, slice_of(result_names[i]) });
+	for (unsigned i = 0; i < limit->policy_count; i++) {
+		struct policy *policy = &limit->policies[i];
+		const struct slice policy_name = slice_of(policy->name);
+
+		policy->rejections[0] = counter_find(COUNT_POLICY_REJECTIONS,
+			(const struct slice[]){ name, policy_name, SLICE("would_reject") });
+		policy->rejections[1] = counter_find(COUNT_POLICY_REJECTIONS,
+			(const struct slice[]){ name, policy_name, SLICE("rejected") });
+	}
+}
+
 void
 limit_init(struct limit *limit, const struct config_limit *config,
 	const struct config_override *override, struct diagnostics *diagnostics)
 {
-	static const char *const result_names[LIMIT_RESULTS] = { "admitted", "rejected",
-		"would_reject" };
 	struct making making = { .limit = limit,
 		.place = override != NULL ? override->place : config->place,
 		.diagnostics = diagnostics };
@@ -128,10 +147,7 @@ limit_init(struct limit *limit, const struct config_limit *config,
 		.config = config };
 	add_policies(&making, config, override);
 	put_signature(limit);
-	for (unsigned i = 0; i < LIMIT_RESULTS; i++)
-		limit->results[i] = counter_find(COUNT_DECISIONS,
-			(const struct slice[]){
-				slice_of(config->name), slice_of(result_names[i]) });
+	find_counters(limit);
 }
 
 struct slice

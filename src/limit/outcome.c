@@ -59,13 +59,17 @@ decision_violated(const struct decision *decision)
 }
 
 int64_t
+outcome_retry_after_s(const struct outcome *outcome)
+{
+	if (outcome->retry_us < 0)
+		return 0;
+	return outcome->retry_us < US_PER_S ? 1 : seconds_up(outcome->retry_us);
+}
+
+int64_t
 decision_retry_after_s(const struct decision *decision)
 {
 	const struct outcome *worst = decision_violated(decision);
 
-	if (worst == NULL || worst->retry_us < 0)
-		return 0;
-	const int64_t seconds = (worst->retry_us + US_PER_S - 1) / US_PER_S;
-
-	return seconds < 1 ? 1 : seconds;
+	return worst == NULL ? 0 : outcome_retry_after_s(worst);
 }

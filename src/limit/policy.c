@@ -1,6 +1,5 @@
 /*
- * Policies compiled for deciding, and what stands for them in stored state: tags, and codes for the
- * common ones.
+ * Policies compiled for deciding, and the tags that stand for their names in stored state.
  */
 #include "policy_private.h"
 
@@ -9,72 +8,7 @@
 
 #include <stdio.h>
 
-/* Counts that a code can say: 1 to 99, then 100 to 990 by tens, then 1000 to 5000 by hundreds. */
 #define BURST_MAX UINT64_C(1000000000000000)
-
-enum { CODES_PER_WINDOW = 230, CODE_TENS = 100, CODE_HUNDREDS = 190 };
-
-static const struct {
-	const char *name;
-	int64_t us;
-} code_windows[] = { { "1s", US_PER_S }, { "1m", 60 * US_PER_S }, { "1h", 3600 * US_PER_S },
-	{ "1d", US_PER_DAY } };
-
-enum { CODE_WINDOWS = sizeof code_windows / sizeof code_windows[0] };
-
-static unsigned
-code_of_count(uint64_t count)
-{
-	if (count >= 1 && count < 100)
-		return (unsigned)count;
-	if (count >= 100 && count < 1000 && count % 10 == 0)
-		return CODE_TENS + (unsigned)(count - 100) / 10;
-	if (count >= 1000 && count <= 5000 && count % 100 == 0)
-		return CODE_HUNDREDS + (unsigned)(count - 1000) / 100;
-	return 0;
-}
-
-static uint64_t
-count_of_code(unsigned code)
-{
-	if (code < CODE_TENS)
-		return code;
-	if (code < CODE_HUNDREDS)
-		return 100 + 10 * (uint64_t)(code - CODE_TENS);
-	return 1000 + 100 * (uint64_t)(code - CODE_HUNDREDS);
-}
-
-static int64_t
-interval_of(uint64_t count, int64_t window_us)
-{
-	return (int64_t)(((uint64_t)window_us + count - 1) / count);
-}
-
-unsigned
-policy_code(const char *name, uint64_t count, int64_t window_us, uint64_t burst)
-{
-	const unsigned code = burst == count ? code_of_count(count) : 0;
-
-	for (unsigned i = 0; i < CODE_WINDOWS && code != 0; i++) {
-		if (window_us == code_windows[i].us && strcmp(name, code_windows[i].name) == 0)
-			return i * CODES_PER_WINDOW + code;
-	}
-	return 0;
-}
-
-bool
-policy_of_code(unsigned code, uint32_t *tag, int64_t *interval_us, int64_t *capacity_us)
-{
-	if (code < 1 || code > CODE_WINDOWS * CODES_PER_WINDOW)
-		return false;
-	const unsigned window = (code - 1) / CODES_PER_WINDOW;
-	const uint64_t count = count_of_code((code - 1) % CODES_PER_WINDOW + 1);
-
-	*tag = policy_tag(code_windows[window].name, POLICY_TOKEN_BUCKET);
-	*interval_us = interval_of(count, code_windows[window].us);
-	*capacity_us = (int64_t)count * *interval_us;
-	return true;
-}
 
 uint32_t
 policy_tag(const char *name, enum policy_algorithm algorithm)
@@ -92,10 +26,10 @@ init_bucket(struct policy *policy, const struct config_policy *config)
 {
 	policy->burst = config->burst / config->shards;
 	policy->interval_us =
-		interval_of(config->rate.count, config->rate.window_us * config->shards);
+		policy_interval(config->rate.count, config->rate.window_us * config->shards);
 	policy->capacity_us = (int64_t)policy->burst * policy->interval_us;
 	if (config->shards == 1)
-		policy->code = policy_code(
+		policy->code = form_code(
 			config->name, config->rate.count, config->rate.window_us, config->burst);
 }
 
@@ -150,7 +84,8 @@ policy_fault(const struct config_policy *config)
 		if (count < 1 || config->shards < 1 || config->shards > POLICY_SHARDS_MAX ||
 			config->burst < config->shards || !is_duration(window_us))
 			return too_long;
-		most = (uint64_t)(DURATION_MAX_US / interval_of(count, window_us * config->shards));
+		most = (uint64_t)(DURATION_MAX_US /
+			policy_interval(count, window_us * config->shards));
 		return config->burst / config->shards <= most ? NULL : too_long;
 	case POLICY_SLIDING_LOG:
 		most = POLICY_LOG_MAX;

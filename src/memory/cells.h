@@ -65,11 +65,12 @@ struct stripe_view {
 	uint32_t index; /* of the stripe in the memory */
 };
 
-/* Makes an empty stripe of zeroed memory, or makes one whole again that a process died in. */
+/* Makes an empty stripe of zeroed memory, or makes one whole again, whatever its bytes are: one
+ * that a process died in, or that was written over. */
 void stripe_init(const struct stripe_view *view);
 void stripe_repair(const struct stripe_view *view);
 
-/* The entry's head, or NULL. */
+/* The entry's head, or NULL. All of its cells are there; for that the stripe may be repaired. */
 struct cell *stripe_find(const struct stripe_view *view, const struct hash_wide *key);
 
 /* Copies the state out; returns its length. `out` has room for STATE_MAX bytes. */
@@ -82,5 +83,24 @@ size_t stripe_read(const struct stripe_view *view, const struct cell *head, uint
  */
 void stripe_write(const struct stripe_view *view, const struct hash_wide *key, const uint8_t *bytes,
 	size_t len, int64_t worthless_at_us, int64_t now_us, unsigned *evicted);
+
+/* ---- for repairing ---- */
+
+/* Whether it is one of its cells. */
+static inline bool
+stripe_has(const struct stripe_view *view, uint32_t index)
+{
+	return index != CELL_NONE && index < view->cell_count;
+}
+
+/* The chain of a key. */
+uint32_t *stripe_chain(const struct stripe_view *view, const struct hash_wide *key);
+
+/* Puts a cell into the free list. */
+void stripe_release(const struct stripe_view *view, uint32_t index);
+
+/* As stripe_find, and tells a chain or an entry that cannot be followed. */
+struct cell *
+stripe_look_up(const struct stripe_view *view, const struct hash_wide *key, bool *is_broken);
 
 #endif

@@ -88,10 +88,12 @@ may_be_replaced(int fd)
 {
 	static const char nothing[MAGIC_SIZE];
 	char start[MAGIC_SIZE];
+	const ssize_t n = pread(fd, start, sizeof start, 0);
 
-	return pread(fd, start, sizeof start, 0) == (ssize_t)sizeof start &&
-		(memcmp(start, memory_magic, MAGIC_COMMON) == 0 ||
-			memcmp(start, nothing, sizeof start) == 0);
+	/* Of one that was cut there may be less. */
+	return n > 0 &&
+		(memcmp(start, memory_magic, n < MAGIC_COMMON ? (size_t)n : MAGIC_COMMON) == 0 ||
+			memcmp(start, nothing, (size_t)n) == 0);
 }
 
 static int
@@ -142,12 +144,14 @@ use_file(struct memory *memory, int fd, uint64_t *size, struct err *err)
 
 	if (check_owner(fd, &st, err) != 0)
 		return FILE_FAILED;
+	memory->device = st.st_dev;
+	memory->inode = st.st_ino;
 	if (st.st_size == 0)
 		return make_file(memory, fd, *size, err);
 	if (st.st_size >= MEMORY_SIZE_MIN) {
 		if (memory_map(memory, fd, (uint64_t)st.st_size, err) != 0)
 			return FILE_FAILED;
-		if (memory_is_ours(memory)) {
+		if (memory_adopt(memory)) {
 			*size = (uint64_t)st.st_size;
 			return join(memory, fd, err);
 		}
@@ -233,7 +237,10 @@ memory_open(const char *path, uint64_t *size, struct err *err)
 
 	if (memory == NULL)
 		return NULL;
-	if (open_file(memory, path, size, err) != 0) {
+	memory->path = strdup(path);
+	if (memory->path == NULL || open_file(memory, path, size, err) != 0) {
+		if (memory->path == NULL)
+			(void)err_set(err, "%s", strerror(errno));
 		(void)err_prefix(err, "the memory store's file %s", path);
 		memory_close(memory);
 		return NULL;
@@ -253,7 +260,7 @@ check_file(struct memory *memory, int fd, struct err *err)
 	if (st.st_size >= MEMORY_SIZE_MIN) {
 		if (memory_map(memory, fd, (uint64_t)st.st_size, err) != 0)
 			return -1;
-		if (memory_is_ours(memory))
+		if (memory_adopt(memory))
 			return 0;
 	}
 	return may_be_replaced(fd) ? 0 : not_ours(err);

@@ -26,46 +26,45 @@ _Static_assert(sizeof(struct memory_header) <= HEADER_SIZE, "the header fits its
 struct stripe_view
 memory_stripe(const struct memory *memory, const struct hash_wide *key)
 {
-	const struct memory_header *header = memory->header;
 	uint32_t word;
 
 	memcpy(&word, key->bytes, sizeof word);
-	return memory_stripe_at(memory, word % header->stripe_count);
+	return memory_stripe_at(memory, word % memory->layout.stripe_count);
 }
 
 struct stripe_view
 memory_stripe_at(const struct memory *memory, uint32_t index)
 {
-	const struct memory_header *header = memory->header;
-	char *base = (char *)memory->header + HEADER_SIZE + (size_t)index * header->stripe_size;
-	const size_t chains_size = header->chain_count * sizeof(uint32_t);
+	const struct memory_layout *layout = &memory->layout;
+	char *base = (char *)memory->header + HEADER_SIZE + (size_t)index * layout->stripe_size;
+	const size_t chains_size = layout->chain_count * sizeof(uint32_t);
 
 	return (struct stripe_view){
 		.stripe = (struct stripe *)(void *)(base + chains_size),
 		.chains = (uint32_t *)(void *)base,
-		.chain_count = header->chain_count,
+		.chain_count = layout->chain_count,
 		.cells = (struct cell *)(void *)(base + chains_size),
-		.cell_count = header->cell_count,
+		.cell_count = layout->cell_count,
 		.index = index,
 	};
 }
 
 static void
-lay_out(struct memory_header *header, uint64_t size)
+lay_out(struct memory_layout *layout, uint64_t size)
 {
-	header->size = size;
-	header->stripe_count = STRIPES_MAX;
-	while ((size - HEADER_SIZE) / header->stripe_count < STRIPE_SIZE_MIN)
-		header->stripe_count /= 2;
-	const uint64_t stripe = (size - HEADER_SIZE) / header->stripe_count / CELL_SIZE * CELL_SIZE;
+	layout->size = size;
+	layout->stripe_count = STRIPES_MAX;
+	while ((size - HEADER_SIZE) / layout->stripe_count < STRIPE_SIZE_MIN)
+		layout->stripe_count /= 2;
+	const uint64_t stripe = (size - HEADER_SIZE) / layout->stripe_count / CELL_SIZE * CELL_SIZE;
 
 	/* About one chain a cell: the largest power of two that leaves the cells 31 of 32 parts. */
-	header->chain_count = CELL_SIZE / sizeof(uint32_t);
-	while (header->chain_count * 2 * (uint64_t)CELL_SIZE <= stripe)
-		header->chain_count *= 2;
-	header->stripe_size = stripe;
-	header->cell_count =
-		(uint32_t)((stripe - header->chain_count * sizeof(uint32_t)) / CELL_SIZE);
+	layout->chain_count = CELL_SIZE / sizeof(uint32_t);
+	while (layout->chain_count * 2 * (uint64_t)CELL_SIZE <= stripe)
+		layout->chain_count *= 2;
+	layout->stripe_size = stripe;
+	layout->cell_count =
+		(uint32_t)((stripe - layout->chain_count * sizeof(uint32_t)) / CELL_SIZE);
 }
 
 static int
@@ -89,7 +88,7 @@ init_lock(pthread_mutex_t *lock)
 static int
 make_locks(struct memory *memory, struct err *err)
 {
-	for (uint32_t i = 0; i < memory->header->stripe_count; i++) {
+	for (uint32_t i = 0; i < memory->layout.stripe_count; i++) {
 		const struct stripe_view view = memory_stripe_at(memory, i);
 		const int error = init_lock(&view.stripe->lock);
 
@@ -104,11 +103,12 @@ memory_format(struct memory *memory, uint64_t size, struct err *err)
 {
 	struct memory_header *header = memory->header;
 
-	lay_out(header, size);
-	hash_random(header->hash_key, sizeof header->hash_key);
+	lay_out(&memory->layout, size);
+	hash_random(memory->layout.hash_key, sizeof memory->layout.hash_key);
+	header->layout = memory->layout;
 	if (make_locks(memory, err) != 0)
 		return -1;
-	for (uint32_t i = 0; i < header->stripe_count; i++) {
+	for (uint32_t i = 0; i < memory->layout.stripe_count; i++) {
 		const struct stripe_view view = memory_stripe_at(memory, i);
 
 		stripe_init(&view);
@@ -122,7 +122,7 @@ memory_revive(struct memory *memory, struct err *err)
 {
 	if (make_locks(memory, err) != 0)
 		return -1;
-	for (uint32_t i = 0; i < memory->header->stripe_count; i++)
+	for (uint32_t i = 0; i < memory->layout.stripe_count; i++)
 		memory_stripe_at(memory, i).stripe->is_suspect = 1;
 	memset(memory->header->area, 0, sizeof memory->header->area);
 	return 0;
@@ -151,19 +151,20 @@ memory_unmap(struct memory *memory)
 }
 
 bool
-memory_is_ours(const struct memory *memory)
+memory_adopt(struct memory *memory)
 {
-	const struct memory_header *header = memory->header;
-	struct memory_header expected;
+	const struct memory_layout found = memory->header->layout;
+	struct memory_layout *expected = &memory->layout;
 
-	if (memcmp(header->magic, memory_magic, sizeof header->magic) != 0 ||
-		header->size != memory->mapped)
+	if (memcmp(memory->header->magic, memory_magic, MAGIC_SIZE) != 0 ||
+		found.size != memory->mapped)
 		return false;
-	lay_out(&expected, memory->mapped);
-	return header->stripe_count == expected.stripe_count &&
-		header->stripe_size == expected.stripe_size &&
-		header->chain_count == expected.chain_count &&
-		header->cell_count == expected.cell_count;
+	lay_out(expected, memory->mapped);
+	memcpy(expected->hash_key, found.hash_key, sizeof expected->hash_key);
+	return found.stripe_count == expected->stripe_count &&
+		found.stripe_size == expected->stripe_size &&
+		found.chain_count == expected->chain_count &&
+		found.cell_count == expected->cell_count;
 }
 
 struct memory *
@@ -199,6 +200,7 @@ memory_close(struct memory *memory)
 	if (memory == NULL)
 		return;
 	memory_unmap(memory);
+	free(memory->path);
 	free(memory);
 }
 

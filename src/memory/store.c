@@ -40,7 +40,7 @@ stripes_in_order(const struct work *works, unsigned count, struct stripe_view *v
 static struct work
 work_of(const struct memory *memory, struct slice key)
 {
-	struct work work = { .key = hash_wide(memory->header->hash_key, key) };
+	struct work work = { .key = hash_wide(memory->layout.hash_key, key) };
 
 	work.view = memory_stripe(memory, &work.key);
 	return work;
@@ -124,28 +124,41 @@ store_decide_now(struct store *store, struct check *check)
 typedef void
 change_fn(struct bucket *bucket, const struct limit *limit, uint64_t lease, int64_t now_us);
 
-/* Leases are changed where they lie in the words that were loaded. */
-static void
+enum change { CHANGE_NOT_MADE, CHANGE_NOTHING_THERE, CHANGE_MADE };
+
+/* With the stripe locked. Leases are changed where they lie in the words that were loaded. */
+static enum change
+change_in(const struct work *work, const struct check_item *item, uint64_t lease, change_fn *change)
+{
+	const int64_t now = clock_wall_us();
+	struct bucket bucket;
+	struct desk desk;
+
+	if (work->head == NULL)
+		return CHANGE_NOTHING_THERE;
+	if (desk_open(&desk, item, work, 1) != 0)
+		return CHANGE_NOT_MADE;
+	desk_load(&desk, work, item->limit, &bucket);
+	change(&bucket, item->limit, lease, now);
+	if (bucket.changed)
+		desk_save(&desk, work, &bucket, now);
+	desk_close(&desk);
+	return bucket.changed ? CHANGE_MADE : CHANGE_NOTHING_THERE;
+}
+
+static enum change
 change_lease(struct store *store, const struct check_item *item, uint64_t lease, change_fn *change)
 {
 	struct memory *memory = memory_of(store);
 	struct work work = work_of(memory, item->key);
-	struct bucket bucket;
-	struct desk desk;
 
-	if (!item->limit->has_leases || !lock_stripes(memory, &work.view, 1, 0))
-		return;
+	if (!lock_stripes(memory, &work.view, 1, 0))
+		return CHANGE_NOT_MADE;
 	work.head = stripe_find(&work.view, &work.key);
-	if (work.head != NULL && desk_open(&desk, item, &work, 1) == 0) {
-		const int64_t now = clock_wall_us();
+	const enum change made = change_in(&work, item, lease, change);
 
-		desk_load(&desk, &work, item->limit, &bucket);
-		change(&bucket, item->limit, lease, now);
-		if (bucket.changed)
-			desk_save(&desk, &work, &bucket, now);
-		desk_close(&desk);
-	}
 	unlock_stripes(&work.view, 1);
+	return made;
 }
 
 static void
@@ -158,13 +171,20 @@ release(struct bucket *bucket, const struct limit *limit, uint64_t lease, int64_
 static void
 store_release_now(struct store *store, const struct check_item *item, uint64_t lease)
 {
-	change_lease(store, item, lease, release);
+	if (item->limit->has_leases && change_lease(store, item, lease, release) == CHANGE_NOT_MADE)
+		counter_add(COUNT_LEASES_LEFT, 1);
 }
 
-static void
+static bool
 store_renew_now(struct store *store, const struct check_item *item, uint64_t lease)
 {
-	change_lease(store, item, lease, bucket_renew);
+	if (!item->limit->has_leases)
+		return true;
+	const enum change made = change_lease(store, item, lease, bucket_renew);
+
+	if (made == CHANGE_NOTHING_THERE)
+		counter_add(COUNT_LEASES_LOST, 1);
+	return made != CHANGE_NOT_MADE;
 }
 
 static void

@@ -42,11 +42,11 @@ append(char *out, size_t at, struct slice text)
 
 /* Prefix, limit name and identity are bounded where they are made, far below the room. */
 struct slice
-args_key(const char *prefix, bool is_in_cluster, struct slice name, char out[ARG_KEY_MAX])
+redis_key(const char *prefix, bool is_in_cluster, struct slice name, char out[REDIS_KEY_MAX])
 {
-	const struct slice whole = slice_first(name, ARG_KEY_MAX / 2 - 2);
+	const struct slice whole = slice_first(name, REDIS_KEY_MAX / 2 - 2);
 	const size_t colon = slice_find(whole, ':');
-	size_t len = append(out, 0, slice_first(slice_of(prefix), ARG_KEY_MAX / 2));
+	size_t len = append(out, 0, slice_first(slice_of(prefix), REDIS_KEY_MAX / 2));
 
 	if (!is_in_cluster || colon == whole.len)
 		return slice_make(out, append(out, len, whole));
@@ -60,7 +60,7 @@ args_key(const char *prefix, bool is_in_cluster, struct slice name, char out[ARG
 static void
 add_key(struct args *args, const struct redis *redis, struct slice name)
 {
-	const struct slice key = args_key(
+	const struct slice key = redis_key(
 		redis->settings.prefix, redis->node != NULL, name, args->key_room[args->keys++]);
 
 	args_add(args, key.ptr, key.len);

@@ -109,8 +109,19 @@ call_answer(struct redis *redis, struct call *call, const struct decision *decis
 void
 call_unavailable(struct redis *redis, struct call *call, enum unavailable why)
 {
-	if (call->kind == CALL_LEASE)
+	if (call->kind == CALL_RELEASE)
 		counter_add(COUNT_LEASES_LEFT, 1);
 	call_answer(redis, call,
 		&(const struct decision){ .verdict = VERDICT_UNAVAILABLE, .why = why });
+}
+
+void
+call_lost(struct redis *redis, struct call *call, enum unavailable why)
+{
+	if (call->kind == CALL_RELEASE) {
+		kept_put(redis, call);
+		return;
+	}
+	call_unavailable(redis, call, why);
+	call_free(call);
 }

@@ -1,10 +1,10 @@
 /*
  * The store over a Redis Cluster: each check goes to the server that has its keys.
  *
- * Who is counted chooses the slot (args_key), so the keys of a usual check are in one: it is handed
- * to that server's store as it is, and takes one round trip. Where they are not, or where it is to
- * be seen first whether a bucket is there, since the one that would be decided on otherwise has a
- * slot of its own, it becomes a trip.
+ * Who is counted chooses the slot (redis_key), so the keys of a usual check are in one: it is
+ * handed to that server's store as it is, and takes one round trip. Where they are not, or where it
+ * is to be seen first whether a bucket is there, since the one that would be decided on otherwise
+ * has a slot of its own, it becomes a trip.
  */
 #include "cluster_private.h"
 
@@ -19,9 +19,9 @@ cluster_of(struct store *store)
 unsigned
 cluster_slot(const struct cluster *cluster, struct slice name)
 {
-	char room[ARG_KEY_MAX];
+	char room[REDIS_KEY_MAX];
 
-	return slot_of(args_key(cluster->settings.prefix, true, name, room));
+	return slot_of(redis_key(cluster->settings.prefix, true, name, room));
 }
 
 void
@@ -77,42 +77,60 @@ cluster_cancel(struct store *store, struct check *check)
 
 /* ---- leases ---- */
 
-typedef void change_fn(struct store *store, const struct check_item *item, uint64_t lease);
+/* A server of its own has the lease, whatever else the item says. */
+static struct check_item
+item_at(const struct check_item *item, struct slice key)
+{
+	return (struct check_item){ .limit = item->limit, .key = key, .shadow = item->shadow };
+}
 
 static void
-change_at(struct cluster *cluster, change_fn *change, const struct check_item *item,
-	struct slice key, uint64_t lease)
+release_at(struct cluster *cluster, const struct check_item *item, struct slice key, uint64_t lease)
 {
-	const struct check_item at = { .limit = item->limit, .key = key, .shadow = item->shadow };
+	const struct check_item at = item_at(item, key);
 	struct redis *redis = nodes_of_slot(cluster, cluster_slot(cluster, key));
 
 	if (redis == NULL)
 		counter_add(COUNT_LEASES_LEFT, 1);
 	else
-		change(&redis->store, &at, lease);
+		leases_release(&redis->store, &at, lease);
 }
 
 /* It may stand under either key, and they are not in one slot. */
 static void
-change_lease(struct store *store, change_fn *change, const struct check_item *item, uint64_t lease)
+cluster_release(struct store *store, const struct check_item *item, uint64_t lease)
 {
 	struct cluster *cluster = cluster_of(store);
 
-	change_at(cluster, change, item, item->key, lease);
+	release_at(cluster, item, item->key, lease);
 	if (item->overflow.len > 0 && !slice_is(item->overflow, item->key))
-		change_at(cluster, change, item, item->overflow, lease);
+		release_at(cluster, item, item->overflow, lease);
 }
 
-static void
-cluster_release(struct store *store, const struct check_item *item, uint64_t lease)
-{
-	change_lease(store, leases_release, item, lease);
-}
-
-static void
+static bool
 cluster_renew(struct store *store, const struct check_item *item, uint64_t lease)
 {
-	change_lease(store, leases_renew, item, lease);
+	struct cluster *cluster = cluster_of(store);
+	const struct check_item at = item_at(item, item->key);
+	struct redis *redis = nodes_of_slot(cluster, cluster_slot(cluster, item->key));
+
+	return redis != NULL && leases_renew(&redis->store, &at, lease);
+}
+
+static unsigned
+cluster_kept(const struct store *store)
+{
+	const struct cluster *cluster =
+		(const struct cluster *)((uintptr_t)store - offsetof(struct cluster, store));
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < cluster->node_count; i++) {
+		const struct node *node = cluster->nodes[i];
+
+		if (node != NULL && node->redis != NULL)
+			kept += leases_kept(&node->redis->store);
+	}
+	return kept;
 }
 
 /* ---- its life ---- */
@@ -131,7 +149,8 @@ cluster_new(struct loop *loop, struct resolver *resolver, const struct redis_set
 		.decide = cluster_decide,
 		.cancel = cluster_cancel,
 		.release = cluster_release,
-		.renew = cluster_renew };
+		.renew = cluster_renew,
+		.kept = cluster_kept };
 	cluster->loop = loop;
 	cluster->resolver = resolver;
 	cluster->settings = *settings;

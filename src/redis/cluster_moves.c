@@ -9,8 +9,9 @@
  *     CLUSTERDOWN the check is not decided. The server itself is well, so its breaker stays closed
  *                 and the answer comes at once; it may have the other keys
  *
- * A call keeps its deadline wherever it goes. What is given back does not go on: who has the key
- * now may not know that it was spent.
+ * A call keeps its deadline wherever it goes. What a check has spent and is given back does not go
+ * on: who has the key now may not know that it was spent. A lease is known by its name, so what
+ * gives it back does.
  */
 #include "cluster_private.h"
 
@@ -41,7 +42,7 @@ go_on(struct node *node, struct call *call, const struct redirect *redirect)
 	if (to != NULL && redirect->kind == REDIRECT_MOVED) {
 		cluster->slots[redirect->slot] = (uint16_t)(to->index + 1);
 		to->has_slots = true;
-		nodes_doubt(cluster);
+		map_doubt(cluster);
 	}
 	if (call->kind == CALL_GIVE_BACK || (call->kind == CALL_CHECK && call->check == NULL)) {
 		call_free(call);
@@ -64,7 +65,7 @@ split(struct node *node, struct call *call)
 	struct check *check = call->check;
 
 	if (check == NULL) {
-		call_free(call);
+		call_lost(call->redis, call, UNAVAILABLE_REPLY);
 		return;
 	}
 	if (check->count < 2) {
@@ -96,9 +97,9 @@ node_redirect(struct node *node, struct call *call, const redisReply *reply)
 		split(node, call);
 		return true;
 	case REDIRECT_DOWN:
-		nodes_doubt(node->cluster);
+		map_doubt(node->cluster);
 		store_log_refusal(call->redis, reply->str);
-		end(call, UNAVAILABLE_REPLY);
+		call_lost(call->redis, call, UNAVAILABLE_REPLY);
 		return true;
 	}
 	return false;

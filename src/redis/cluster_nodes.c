@@ -1,14 +1,9 @@
 /*
- * The servers of a cluster, and which of them has which slots.
+ * The servers of a cluster.
  *
- * Each server is a store of its own (store.c), with its own connection and its own breaker, so one
- * that is away takes no more with it than its slots. It is made when it is first asked for. One
- * that has no slots any more, and was not asked for lately, goes.
- *
- * The map comes with each connection, as the first thing that a server is asked; a MOVED sets one
- * slot right. When there is a doubt about it (a MOVED, a server away, a slot that nobody has), some
- * server is asked for the whole, once a second at the most, each time another one. If none is
- * connected, the seeds of the configuration are tried.
+ * Each is a store of its own (store.c), with its own connection and its own breaker, so one that is
+ * away takes no more with it than its slots. It is made when it is first asked for. One that has no
+ * slots any more, and was not asked for lately, goes.
  *
  * A slot that is not known is asked of anybody: the answer tells who has it.
  */
@@ -19,7 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { PAUSE_US = 1000000, KEPT_US = 60 * 1000000, TRIES_MAX = 100000 };
+enum { TICK_US = 1000000, KEPT_US = 60 * 1000000, TRIES_MAX = 100000 };
 
 /* ---- one ---- */
 
@@ -126,7 +121,7 @@ nodes_find(struct cluster *cluster, const struct address *address)
 		if (cluster->tags[i] == 0 && i < place)
 			place = i;
 	}
-	struct node *node = place < NODES_MAX ? node_new(cluster, address) : NULL;
+	struct node *node = place < REDIS_CLUSTER_SERVERS_MAX ? node_new(cluster, address) : NULL;
 
 	if (node == NULL)
 		return NULL;
@@ -138,9 +133,8 @@ nodes_find(struct cluster *cluster, const struct address *address)
 	return node;
 }
 
-/* The first from `from` on, around; NULL: none is ready. */
-static struct node *
-next_ready(struct cluster *cluster, unsigned from)
+struct node *
+nodes_next_ready(struct cluster *cluster, unsigned from)
 {
 	for (unsigned i = 0; i < cluster->node_count; i++) {
 		struct node *node = cluster->nodes[(from + i) % cluster->node_count];
@@ -151,8 +145,8 @@ next_ready(struct cluster *cluster, unsigned from)
 	return NULL;
 }
 
-static struct redis *
-seed_redis(struct cluster *cluster, unsigned nth)
+struct redis *
+nodes_seed(struct cluster *cluster, unsigned nth)
 {
 	struct node *node = nodes_find(cluster, &cluster->settings.cluster.addresses[nth]);
 
@@ -167,7 +161,7 @@ any_seed(struct cluster *cluster)
 	struct redis *any = NULL;
 
 	for (unsigned i = 0; i < count; i++) {
-		struct redis *redis = seed_redis(cluster, i);
+		struct redis *redis = nodes_seed(cluster, i);
 
 		if (redis != NULL && !breaker_is_open(redis->breaker))
 			return redis;
@@ -183,84 +177,10 @@ nodes_of_slot(struct cluster *cluster, unsigned slot)
 
 	if (known != 0)
 		return node_redis(cluster->nodes[known - 1]);
-	nodes_doubt(cluster);
-	struct node *node = next_ready(cluster, 0);
+	map_doubt(cluster);
+	struct node *node = nodes_next_ready(cluster, 0);
 
 	return node != NULL ? node_redis(node) : any_seed(cluster);
-}
-
-/* ---- the map ---- */
-
-static void
-take_range(void *context, unsigned first, unsigned last, const struct address *master)
-{
-	struct cluster *cluster = context;
-	const struct node *node = nodes_find(cluster, master);
-
-	/* Of what is beyond all bounds, anybody is asked. */
-	for (unsigned slot = first; slot <= last; slot++)
-		cluster->slots[slot] = node == NULL ? 0 : (uint16_t)(node->index + 1);
-}
-
-static void
-note_who_has_slots(struct cluster *cluster)
-{
-	for (unsigned i = 0; i < cluster->node_count; i++) {
-		if (cluster->nodes[i] != NULL)
-			cluster->nodes[i]->has_slots = false;
-	}
-	for (unsigned slot = 0; slot < SLOTS; slot++) {
-		if (cluster->slots[slot] != 0)
-			cluster->nodes[cluster->slots[slot] - 1]->has_slots = true;
-	}
-}
-
-int
-node_learn(struct node *node, const redisReply *reply, struct err *err)
-{
-	struct cluster *cluster = node->cluster;
-
-	node->is_unsure = false;
-	if (slots_read(reply, &node->address, take_range, cluster, err) != 0)
-		return -1;
-	/* A server that has not met the others yet knows of no slot. */
-	if (reply->elements == 0)
-		return 0;
-	note_who_has_slots(cluster);
-	cluster->has_map = true;
-	cluster->is_doubtful = false;
-	return 0;
-}
-
-static void
-ask_for_map(struct cluster *cluster)
-{
-	struct node *node = next_ready(cluster, cluster->asked_at + 1);
-
-	cluster->asked_us = loop_now_us(cluster->loop);
-	if (node != NULL) {
-		cluster->asked_at = node->index;
-		connection_step(node->redis, CALL_SLOTS, false);
-		return;
-	}
-	for (unsigned i = 0; i < cluster->settings.cluster.count; i++)
-		(void)!seed_redis(cluster, i);
-}
-
-static void
-on_ask(void *context)
-{
-	struct cluster *cluster = context;
-
-	if (loop_now_us(cluster->loop) - cluster->asked_us >= PAUSE_US)
-		ask_for_map(cluster);
-}
-
-void
-nodes_doubt(struct cluster *cluster)
-{
-	cluster->is_doubtful = true;
-	loop_defer(cluster->loop, &cluster->ask);
 }
 
 /* ---- time ---- */
@@ -295,7 +215,7 @@ node_changed(struct node *node)
 {
 	(void)look_at_breakers(node->cluster);
 	if (is_open(node))
-		nodes_doubt(node->cluster);
+		map_doubt(node->cluster);
 }
 
 static void
@@ -317,16 +237,16 @@ on_tick(void *context)
 {
 	struct cluster *cluster = context;
 
-	timer_set(cluster->tick, loop_now_us(cluster->loop) + PAUSE_US);
+	timer_set(cluster->tick, loop_now_us(cluster->loop) + TICK_US);
 	if (look_at_breakers(cluster) || cluster->is_doubtful || !cluster->has_map)
-		ask_for_map(cluster);
+		map_ask(cluster);
 	drop_unused(cluster);
 }
 
 int
 nodes_start(struct cluster *cluster, struct err *err)
 {
-	cluster->ask = (struct deferred){ .run = on_ask, .context = cluster };
+	cluster->ask = (struct deferred){ .run = map_on_ask, .context = cluster };
 	cluster->tick = timer_new(cluster->loop, on_tick, cluster);
 	if (cluster->tick == NULL)
 		return err_set(err, "no memory for the cluster");

@@ -4,7 +4,9 @@
  *     cluster.c        the store: a check goes to the server that has its keys
  *     cluster_trip.c   a check whose keys are on several servers, or of which it is not known
  *                      whether they are there
- *     cluster_nodes.c  the servers, and which of them has which slots
+ *     cluster_items.c  what a trip knows of its items, and how it gives back what they have taken
+ *     cluster_nodes.c  the servers
+ *     cluster_map.c    which of them has which slots
  *     cluster_moves.c  what a server says of keys that it does not have
  *     cluster_slots.c  keys to slots, and the replies that tell of slots. Pure
  */
@@ -15,7 +17,6 @@
 
 enum {
 	SLOTS = 16384,
-	NODES_MAX = 1000,
 	HOPS_MAX = 5, /* of a check, before it is given up */
 	SLOTS_REPLY_MAX = 4 * 1024 * 1024, /* bytes */
 	SLOTS_ELEMENTS_MAX = 300000, /* 16 for each slot would be 262,144 */
@@ -42,8 +43,8 @@ struct cluster {
 	struct redis_settings settings; /* `server` is not looked at */
 	struct breaker_areas areas;
 	struct breaker *breaker; /* open while a server's is; asked by others only */
-	struct node *nodes[NODES_MAX];
-	uint32_t tags[NODES_MAX]; /* of their addresses, to find them by; 0: NULL */
+	struct node *nodes[REDIS_CLUSTER_SERVERS_MAX];
+	uint32_t tags[REDIS_CLUSTER_SERVERS_MAX]; /* of their addresses, to find them by; 0: NULL */
 	unsigned node_count; /* behind the last one; NULLs may be between */
 	uint16_t slots[SLOTS]; /* a node's index + 1; 0: not known */
 	bool has_map;
@@ -93,20 +94,32 @@ struct redis *node_redis(struct node *node) WEIR_MUST_CHECK;
 /* Who has the slot, as far as is known, or somebody who may know. NULL as above. */
 struct redis *nodes_of_slot(struct cluster *cluster, unsigned slot) WEIR_MUST_CHECK;
 
-/* The map may be wrong: a server is asked for it, soon and not too often. */
-void nodes_doubt(struct cluster *cluster);
+/* The first that is ready, from `from` on, around; NULL: none is. */
+struct node *nodes_next_ready(struct cluster *cluster, unsigned from);
+
+/* The nth server of the configuration; NULL as above. */
+struct redis *nodes_seed(struct cluster *cluster, unsigned nth) WEIR_MUST_CHECK;
 
 /* Whether the node's server has become usable or unusable is looked at. */
 void node_changed(struct node *node);
-
-/* Takes the reply to CLUSTER SLOTS. */
-int node_learn(struct node *node, const redisReply *reply, struct err *err) WEIR_MUST_CHECK;
 
 /* The name of a key that the node has, for its probe. */
 struct slice node_probe_name(const struct node *node, char out[PROBE_NAME_SIZE]);
 
 int nodes_start(struct cluster *cluster, struct err *err) WEIR_MUST_CHECK;
 void nodes_stop(struct cluster *cluster);
+
+/* ---- cluster_map.c ---- */
+
+/* Takes the reply to CLUSTER SLOTS. */
+int map_learn(struct node *node, const redisReply *reply, struct err *err) WEIR_MUST_CHECK;
+
+/* The map may be wrong: a server is asked for it, soon and not too often. */
+void map_doubt(struct cluster *cluster);
+
+/* Asks now; and that of cluster.ask. */
+void map_ask(struct cluster *cluster);
+void map_on_ask(void *cluster);
 
 /* ---- cluster_moves.c ---- */
 

@@ -118,7 +118,8 @@ add_command(struct args *args, struct redis *redis, const struct call *call)
 		args_add_script(args, call->script, call->is_whole);
 		args_add_check(args, redis, call->check);
 		break;
-	case CALL_LEASE:
+	case CALL_RELEASE:
+	case CALL_RENEWAL:
 	case CALL_GIVE_BACK:
 		break;
 	}

@@ -1,42 +1,20 @@
 /*
- * The connection: where the server is, connect, login, and its end. What comes over it is
- * input.c's.
- *
- * Every connection begins with a probe, a check on a key of its own, so READY means that the server
- * does what is asked of it; and its reply tells the server's clock before the first client's check
- * is sent.
+ * The connection: what is sent over it, and its end. How it comes about is handshake.c's, what
+ * comes over it is input.c's.
  *
  * A ready connection that breaks is tried again at once: Redis closes idle connections, and
  * restarts. One that breaks before it was ready, or soon after, opens the breaker.
- *
- * With sentinels each connection begins with their word, so a failover needs nothing of its own:
- * whatever ends the connection (the old master is gone, or says READONLY) leads to the new master,
- * in the back-off of the breaker while they still name the old one.
  */
 #include "cluster_private.h"
 
 #include "weir/clock.h"
 #include "weir/log.h"
-#include "weir/socket.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { SETTLED_US = 1000000 };
-
-static void on_input(void *context, struct slice data);
-static void on_eof(void *context);
-static void on_drained(void *context);
-static void on_failed(void *context, int error);
-static void on_expired(void *context);
-
-static const struct stream_handler stream_handler = { .input = on_input,
-	.eof = on_eof,
-	.drained = on_drained,
-	.failed = on_failed,
-	.expired = on_expired };
 
 /* A command that Redis has not answered for two deadlines will not be answered: the connection is
  * dead. */
@@ -76,8 +54,7 @@ connection_send(struct redis *redis, struct call *call)
 	call->sent_us = clock_monotonic_us();
 	/* Only what was sent may wait for a reply. */
 	if (command_send(redis, call) != 0) {
-		call_unavailable(redis, call, UNAVAILABLE_OVERLOAD);
-		call_free(call);
+		call_lost(redis, call, UNAVAILABLE_OVERLOAD);
 		return;
 	}
 	call_push(&redis->sent, call);
@@ -101,121 +78,15 @@ connection_step(struct redis *redis, enum call_kind kind, bool whole)
 	connection_send(redis, call);
 }
 
-static struct stream *
-connect_next(struct redis *redis, int *error)
-{
-	const unsigned i = (redis->address_first + redis->address_at++) % redis->address_count;
-
-	return redis_dial(redis->loop, &redis->settings, &redis->server, &redis->addresses[i],
-		&stream_handler, redis, error);
-}
-
-/* Of several addresses, what says most: who listens on one of IPv4 and IPv6 alone refuses on the
- * other. */
-static void
-lose_tried(struct redis *redis, int error, const char *why)
-{
-	connection_lose(
-		redis, error == ECONNREFUSED && redis->tried[0] != '\0' ? redis->tried : why);
-}
-
-/* With the first address from address_at on that is no failure at once. */
-static void
-shake(struct redis *redis)
-{
-	int error = 0;
-
-	redis->state = REDIS_SHAKING;
-	while (redis->stream == NULL && redis->address_at < redis->address_count)
-		redis->stream = connect_next(redis, &error);
-	if (redis->stream == NULL) {
-		lose_tried(redis, error, strerror(error));
-		return;
-	}
-	stream_resume(redis->stream);
-	if (redis->settings.password != NULL)
-		connection_step(redis, CALL_AUTH, false);
-	if (redis->settings.database != 0)
-		connection_step(redis, CALL_SELECT, false);
-	if (redis->sentinel != NULL)
-		connection_step(redis, CALL_ROLE, false);
-	connection_step(redis, redis->node != NULL ? CALL_SLOTS : CALL_PROBE, false);
-}
-
-/* Not connected, though there is an address that was not tried: what was queued for the one before
- * is made anew for it. Nothing but the login and the probe is queued then. */
-static void
-shake_anew(struct redis *redis)
-{
-	stream_close(redis->stream);
-	redis->stream = NULL;
-	while (redis->sent.first != NULL) {
-		struct call *call = redis->sent.first;
-
-		redis->sent.first = call->next;
-		call_free(call);
-	}
-	call_list_init(&redis->sent);
-	shake(redis);
-}
-
-static void
-on_lookup(void *context, const struct resolved *addresses, unsigned count, const char *error)
-{
-	struct redis *redis = context;
-
-	redis->lookup = NULL;
-	if (error != NULL) {
-		connection_lose(redis, error);
-		return;
-	}
-	memcpy(redis->addresses, addresses, count * sizeof addresses[0]);
-	redis->address_count = count;
-	shake(redis);
-}
-
-/* To where the server is. */
-static void
-resolve(struct redis *redis)
-{
-	struct resolved *first = &redis->addresses[0];
-
-	if (socket_address(&redis->server, &first->address, &first->len) == 0) {
-		redis->address_count = 1;
-		shake(redis);
-		return;
-	}
-	redis->state = REDIS_RESOLVING;
-	redis->lookup = lookup_start(redis->resolver, &redis->server, on_lookup, redis);
-	if (redis->lookup == NULL)
-		connection_lose(redis, "no memory for the look-up");
-}
-
-void
-connection_go_to(struct redis *redis, const struct address *server)
-{
-	if (!address_is(&redis->server, server))
-		redis->address_first = 0;
-	redis->server = *server;
-	(void)address_text(server, redis->name);
-	resolve(redis);
-}
-
 void
 connection_start(struct redis *redis)
 {
-	redis->address_at = 0;
-	redis->tried[0] = '\0';
 	redis->reader = reader_new(&redis->reader_bound, ELEMENTS_MAX);
 	timer_set(redis->shake_timer, loop_now_us(redis->loop) + redis->settings.deadline_us);
-	if (redis->reader == NULL) {
+	if (redis->reader == NULL)
 		connection_lose(redis, "no memory");
-	} else if (redis->sentinel == NULL) {
-		resolve(redis);
-	} else {
-		redis->state = REDIS_ASKING;
-		sentinel_ask(redis->sentinel);
-	}
+	else
+		handshake_start(redis);
 }
 
 /* To DOWN. Returns the calls that were under way: to be answered when all else is in order, since
@@ -225,9 +96,9 @@ cut(struct redis *redis)
 {
 	struct call *lost;
 
-	/* And the leases that were given back a moment ago. */
+	/* Leases that were given back a moment ago. */
 	if (redis->state == REDIS_READY) {
-		leases_follow(redis);
+		kept_wait_for_checks(redis);
 		stream_flush(redis->stream);
 	}
 	lost = redis->sent.first;
@@ -256,8 +127,7 @@ answer_lost(struct redis *redis, struct call *lost)
 	while (lost != NULL) {
 		struct call *next = lost->next;
 
-		call_unavailable(redis, lost, UNAVAILABLE_CONNECTION);
-		call_free(lost);
+		call_lost(redis, lost, UNAVAILABLE_CONNECTION);
 		lost = next;
 	}
 }
@@ -327,6 +197,7 @@ connection_ready(struct redis *redis)
 		sentinel_watch(redis->sentinel);
 	if (redis->node != NULL)
 		node_changed(redis->node);
+	kept_send(redis);
 	store_send_waiting(redis);
 	watch_silence(redis);
 }
@@ -357,16 +228,10 @@ on_failed(void *context, int error)
 {
 	struct redis *redis = context;
 
-	if (redis->state != REDIS_SHAKING) {
+	if (redis->state == REDIS_SHAKING)
+		handshake_failed(redis, error);
+	else
 		connection_lose(redis, stream_reason(redis->stream, error));
-	} else if (redis->address_at < redis->address_count) {
-		if (error != ECONNREFUSED)
-			(void)snprintf(redis->tried, sizeof redis->tried, "%s",
-				stream_reason(redis->stream, error));
-		shake_anew(redis);
-	} else {
-		lose_tried(redis, error, stream_reason(redis->stream, error));
-	}
 }
 
 static void
@@ -374,3 +239,9 @@ on_expired(void *context)
 {
 	connection_lose(context, "Redis is silent");
 }
+
+const struct stream_handler connection_handler = { .input = on_input,
+	.eof = on_eof,
+	.drained = on_drained,
+	.failed = on_failed,
+	.expired = on_expired };

@@ -58,7 +58,34 @@ store_log_refusal(struct redis *redis, const char *error)
 			LOG_TEXT("error", error), LOG_KEPT_BACK(held));
 }
 
-/* Returns whether the call is under way again. */
+/* A lease that was to be prolonged and was not there: it had ended, since Redis was away for too
+ * long, or a counter of Redis was removed. */
+static void
+note_lost(const struct call *call, const redisReply *reply)
+{
+	if (call->kind == CALL_RENEWAL && (reply->element[0]->integer & 1) == 0)
+		counter_add(COUNT_LEASES_LOST, 1);
+}
+
+/* The server cannot be used, by its own words or by what it says. What it refuses for the moment
+ * and gives a place back is kept. Returns as below. */
+static bool
+take_outage(struct redis *redis, struct call *call, enum reply_kind kind, const char *why)
+{
+	const bool is_kept = kind == REPLY_UNUSABLE && call->kind == CALL_RELEASE;
+
+	if (is_kept)
+		kept_put(redis, call);
+	else
+		call_unavailable(redis, call, UNAVAILABLE_REPLY);
+	if (outage_open(redis, why))
+		store_breaker_opened(redis, why);
+	else
+		connection_lose(redis, why);
+	return is_kept;
+}
+
+/* Returns whether the call is under way again, or kept. */
 static bool
 take_check(struct redis *redis, struct call *call, const redisReply *reply)
 {
@@ -70,13 +97,16 @@ take_check(struct redis *redis, struct call *call, const redisReply *reply)
 		redis->scripts_sent[call->script]--;
 	if (redis->node != NULL && node_redirect(redis->node, call, reply))
 		return true;
-	switch (reply_read(reply, call->check, &decision, &now, &err)) {
+	const enum reply_kind kind = reply_read(reply, call->check, &decision, &now, &err);
+
+	switch (kind) {
 	case REPLY_DECISION:
 		if (!call->brings_clock)
 			learn_clock(redis, call, now);
 		/* An answer that nobody waits for any more is no sign of health. */
 		if (call->check != NULL)
 			breaker_hit(redis->breaker);
+		note_lost(call, reply);
 		call_answer(redis, call, &decision);
 		return false;
 	case REPLY_LATE:
@@ -97,12 +127,7 @@ take_check(struct redis *redis, struct call *call, const redisReply *reply)
 		return false;
 	case REPLY_UNUSABLE:
 	case REPLY_ABSURD:
-		call_unavailable(redis, call, UNAVAILABLE_REPLY);
-		if (outage_open(redis, err.text))
-			store_breaker_opened(redis, err.text);
-		else
-			connection_lose(redis, err.text);
-		return false;
+		return take_outage(redis, call, kind, err.text);
 	}
 	return false;
 }
@@ -113,7 +138,7 @@ take_slots(struct redis *redis, const redisReply *reply)
 {
 	struct err err;
 
-	if (node_learn(redis->node, reply, &err) != 0)
+	if (map_learn(redis->node, reply, &err) != 0)
 		connection_lose(redis, err.text);
 	else if (redis->state == REDIS_SHAKING)
 		connection_step(redis, CALL_PROBE, false);
@@ -164,9 +189,11 @@ take_reply(struct redis *redis, const redisReply *reply)
 		connection_lose(redis, "it answered what was not asked");
 		return;
 	}
+	kept_answered(redis, call);
 	switch (call->kind) {
 	case CALL_CHECK:
-	case CALL_LEASE:
+	case CALL_RELEASE:
+	case CALL_RENEWAL:
 	case CALL_GIVE_BACK:
 		again = take_check(redis, call, reply);
 		break;
@@ -184,6 +211,7 @@ take_reply(struct redis *redis, const redisReply *reply)
 	}
 	if (!again)
 		call_free(call);
+	kept_send(redis);
 }
 
 static bool

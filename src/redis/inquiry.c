@@ -243,7 +243,8 @@ make_key(struct inquiry *inquiry)
 
 	hash_random(&random, sizeof random);
 	(void)snprintf(name, sizeof name, "check-%08x", (unsigned)random);
-	inquiry->key = args_key(inquiry->settings.prefix, false, slice_of(name), inquiry->key_room);
+	inquiry->key =
+		redis_key(inquiry->settings.prefix, false, slice_of(name), inquiry->key_room);
 }
 
 static int

@@ -35,7 +35,7 @@ struct inquiry {
 	int64_t sent_us;
 	int64_t tries_us[INQUIRY_TRIES];
 	unsigned tries;
-	char key_room[ARG_KEY_MAX];
+	char key_room[REDIS_KEY_MAX];
 	struct slice key;
 	struct inquiry_report report;
 };

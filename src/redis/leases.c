@@ -1,12 +1,12 @@
 /*
- * Leases of concurrent policies, given back or prolonged. No answer is waited for, so there is no
- * deadline either: the call is sent behind the checks that are under way, also behind the one that
- * took the lease. What cannot be sent is counted; the lease then ends with its time.
+ * Leases of concurrent policies, given back or prolonged, and what a check of a cluster has spent
+ * that is to be taken back. No answer is waited for, so there is no deadline: the call is sent
+ * behind the checks that are under way, also behind the one that took the lease.
  *
- * A connection that we close, because the server is silent, may have checks on their way that it
- * will still decide. Releases follow them before the end.
+ * What gives a place back and cannot be sent is kept (kept.c). What prolongs one is not: whoever
+ * holds the lease is still there, and tries again.
  */
-#include "redis_private.h"
+#include "cluster_private.h"
 
 #include <stdlib.h>
 
@@ -18,7 +18,7 @@ make_call(struct redis *redis, const struct check_item *item, uint64_t lease, bo
 	if (call == NULL)
 		return NULL;
 	call->redis = redis;
-	call->kind = CALL_LEASE;
+	call->kind = renew ? CALL_RENEWAL : CALL_RELEASE;
 	call->script = SCRIPT_ENGINE;
 	if (command_keep_lease(redis, call, item, lease, renew) != 0) {
 		free(call);
@@ -27,28 +27,73 @@ make_call(struct redis *redis, const struct check_item *item, uint64_t lease, bo
 	return call;
 }
 
-static void
-change(struct redis *redis, const struct check_item *item, uint64_t lease, bool renew)
+/* A lease was prolonged now, at the latest. */
+static int64_t
+over_us(struct redis *redis, const struct limit *limit)
 {
-	const bool may_wait = !breaker_is_open(redis->breaker) && store_has_room(redis);
-	struct call *call = may_wait ? make_call(redis, item, lease, renew) : NULL;
+	int64_t longest = 0;
 
-	if (call == NULL)
-		counter_add(COUNT_LEASES_LEFT, 1);
+	for (unsigned i = 0; i < limit->policy_count; i++) {
+		const struct policy *policy = &limit->policies[i];
+
+		if (policy->algorithm == POLICY_CONCURRENT && policy->lease_us > longest)
+			longest = policy->lease_us;
+	}
+	return loop_now_us(redis->loop) + longest;
+}
+
+static bool
+may_send(struct redis *redis)
+{
+	return redis->state == REDIS_READY && !breaker_is_open(redis->breaker) &&
+		store_has_room(redis);
+}
+
+void
+leases_put(struct redis *redis, struct call *call)
+{
+	call->redis = redis;
+	if (may_send(redis))
+		connection_send(redis, call);
 	else
-		store_put(redis, call);
+		call_lost(redis, call, UNAVAILABLE_CONNECTION);
 }
 
 void
 leases_release(struct store *store, const struct check_item *item, uint64_t lease)
 {
-	change(redis_of(store), item, lease, false);
+	struct redis *redis = redis_of(store);
+	struct call *call = make_call(redis, item, lease, false);
+
+	if (call == NULL) {
+		counter_add(COUNT_LEASES_LEFT, 1);
+		return;
+	}
+	call->ends_us = over_us(redis, item->limit);
+	if (redis->node != NULL)
+		call->slot = cluster_slot(redis->node->cluster, item->key);
+	leases_put(redis, call);
 }
 
-void
+bool
 leases_renew(struct store *store, const struct check_item *item, uint64_t lease)
 {
-	change(redis_of(store), item, lease, true);
+	struct redis *redis = redis_of(store);
+	struct call *call = may_send(redis) ? make_call(redis, item, lease, true) : NULL;
+
+	if (call == NULL)
+		return false;
+	connection_send(redis, call);
+	return true;
+}
+
+unsigned
+leases_kept(const struct store *store)
+{
+	const struct redis *redis =
+		(const struct redis *)((uintptr_t)store - offsetof(struct redis, store));
+
+	return redis->kept.calls.count;
 }
 
 /* Over no other connection than the one that it was spent over, and not again: a server that has
@@ -68,42 +113,4 @@ leases_give_back(struct redis *redis, const struct check_item *item, const struc
 		call_free(call);
 	else
 		connection_send(redis, call);
-}
-
-static void
-send_release(struct redis *redis, const struct check_item *item, uint64_t lease)
-{
-	struct call *call = make_call(redis, item, lease, false);
-
-	if (call != NULL)
-		connection_send(redis, call);
-}
-
-/* It may stand under either key. */
-static void
-follow_check(struct redis *redis, const struct check *check)
-{
-	for (unsigned i = 0; i < check->count; i++) {
-		struct check_item item = check->items[i];
-
-		if (!item.limit->has_leases)
-			continue;
-		send_release(redis, &item, check->lease);
-		if (item.overflow.len == 0)
-			continue;
-		item.key = item.overflow;
-		send_release(redis, &item, check->lease);
-	}
-}
-
-void
-leases_follow(struct redis *redis)
-{
-	const struct call *call = redis->sent.first;
-
-	/* Those that are sent here are put behind the last one. */
-	for (unsigned left = redis->sent.count; left > 0; left--, call = call->next) {
-		if (call->check != NULL && call->check->lease != 0)
-			follow_check(redis, call->check);
-	}
 }

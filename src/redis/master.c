@@ -7,7 +7,7 @@
 static void
 on_found(void *context, const struct address *master)
 {
-	connection_go_to(context, master);
+	handshake_go_to(context, master);
 }
 
 static void

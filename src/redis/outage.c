@@ -117,8 +117,8 @@ outage_tell(struct redis *redis, const char *why)
 
 	if (remedy == NULL)
 		log_warn(message, LOG_TEXT("server", redis->name), LOG_TEXT("reason", why),
-			LOG_INT("for_s", for_s));
+			LOG_FOR_S(for_s));
 	else
 		log_error(message, LOG_TEXT("server", redis->name), LOG_TEXT("reason", why),
-			LOG_TEXT("remedy", remedy), LOG_INT("for_s", for_s));
+			LOG_TEXT("remedy", remedy), LOG_FOR_S(for_s));
 }

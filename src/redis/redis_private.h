@@ -24,6 +24,8 @@
 enum {
 	CHECKS_MAX = 4096,
 	QUEUED_MAX = 1024 * 1024,
+	KEPT_MAX = 16384,
+	KEPT_BYTES_MAX = 8 * 1024 * 1024,
 	REPLY_MAX = 65536, /* bytes */
 	ELEMENTS_MAX = 3 + 3 * CHECK_POLICIES_MAX,
 };
@@ -36,7 +38,8 @@ enum call_kind {
 	CALL_PROBE,
 	CALL_ASKING, /* in front of what another server of the cluster has sent here */
 	CALL_CHECK,
-	CALL_LEASE,
+	CALL_RELEASE, /* of a lease */
+	CALL_RENEWAL,
 	CALL_GIVE_BACK, /* what a check has spent that another server has rejected */
 };
 
@@ -51,8 +54,8 @@ struct call {
 	enum call_kind kind;
 	enum script script;
 	struct check *check; /* NULL: nobody waits for it */
-	char *arguments; /* of CALL_LEASE and CALL_GIVE_BACK, ready to be sent: whoever asked is
-			    gone by then */
+	char *arguments; /* of leases and of CALL_GIVE_BACK, ready to be sent: whoever asked is gone
+			    by then */
 	size_t arguments_len;
 	unsigned argument_count;
 	int64_t sent_us;
@@ -62,11 +65,23 @@ struct call {
 	bool is_asking; /* sent to a server that is about to have the key, behind ASKING */
 	bool is_bare; /* a probe that touches no key */
 	unsigned hops; /* how often another server of the cluster was named instead */
+	int64_t ends_us; /* of CALL_RELEASE: when the lease is over in any case */
+	unsigned slot; /* of CALL_RELEASE in a cluster */
+	bool was_kept; /* and counts among those of kept.under_way */
 };
 
 struct call_list {
 	struct call *first, **end;
 	unsigned count;
+};
+
+/* See kept.c. */
+struct kept {
+	struct call_list calls; /* of CALL_RELEASE */
+	size_t bytes; /* that they take */
+	unsigned under_way; /* how many that were kept are sent and not answered */
+	int64_t not_before_us;
+	struct timer *timer; /* set while there are any */
 };
 
 enum redis_state { REDIS_DOWN, REDIS_ASKING, REDIS_RESOLVING, REDIS_SHAKING, REDIS_READY };
@@ -117,6 +132,7 @@ struct redis {
 	struct call *live, **live_end;
 	struct timer *deadline_timer; /* of the first live check */
 	struct timer *probe_timer; /* while the breaker is open */
+	struct kept kept;
 
 	bool has_offset;
 	int64_t offset_us; /* Redis's clock minus our monotonic one; never too large, so an expiry
@@ -150,6 +166,10 @@ void call_forget(struct redis *redis, struct call *call);
 void call_answer(struct redis *redis, struct call *call, const struct decision *decision);
 void call_unavailable(struct redis *redis, struct call *call, enum unavailable why);
 
+/* The call was not sent, or its answer was lost, or the server refuses everything for the moment:
+ * what gives a place back is kept, and all else is unavailable. Takes the call. */
+void call_lost(struct redis *redis, struct call *call, enum unavailable why);
+
 /* ---- store.c ---- */
 
 /* As redis_new; of a server of a cluster, if `node` is not NULL. */
@@ -160,7 +180,7 @@ store_new(struct loop *loop, struct resolver *resolver, const struct redis_setti
 /* Asks, if the breaker lets; the answer may come from within. */
 void store_ask(struct redis *redis, struct check *check);
 
-/* Takes a call that was put to another server, with its check if somebody waits for that. */
+/* Takes a call that was put to another server: a check that somebody waits for, or of a lease. */
 void store_take_over(struct redis *redis, struct call *call);
 
 /* Nothing waits for it. */
@@ -168,6 +188,9 @@ bool store_is_idle(const struct redis *redis);
 
 /* Whether one more call may wait. */
 bool store_has_room(const struct redis *redis);
+
+/* Whether the breaker lets ask; if it is open, the next probe is seen to. */
+bool store_may_ask(struct redis *redis);
 
 /* Sends the call, as soon as there is a connection. */
 void store_put(struct redis *redis, struct call *call);
@@ -200,15 +223,40 @@ void outage_tell(struct redis *redis, const char *why);
 /* ---- leases.c ---- */
 
 void leases_release(struct store *store, const struct check_item *item, uint64_t lease);
-void leases_renew(struct store *store, const struct check_item *item, uint64_t lease);
+bool leases_renew(struct store *store, const struct check_item *item, uint64_t lease);
+unsigned leases_kept(const struct store *store);
+
+/* Takes a CALL_RELEASE or CALL_RENEWAL: sends it now, or keeps the one and drops the other. */
+void leases_put(struct redis *redis, struct call *call);
 
 /* Sends what takes back what a check has spent on an item. `spent` are the outcomes of the item's
  * policies, as they were at `taken_us` by the server's clock. Only over a ready connection. */
 void leases_give_back(struct redis *redis, const struct check_item *item,
 	const struct outcome *spent, int64_t taken_us, uint64_t cost);
 
-/* The connection is about to be closed: sends releases behind the checks that are under way. */
-void leases_follow(struct redis *redis);
+/* ---- kept.c ---- */
+
+int kept_init(struct redis *redis) WEIR_MUST_CHECK;
+void kept_release(struct redis *redis);
+
+/* The store is about to go: what is kept is dropped, counted and told in the log. */
+void kept_leave(struct redis *redis);
+
+/* Takes a CALL_RELEASE that cannot be sent now. At most KEPT_MAX of KEPT_BYTES_MAX are kept; beyond
+ * that the first one is dropped and counted (COUNT_LEASES_LEFT). */
+void kept_put(struct redis *redis, struct call *call);
+
+/* Sends some, if there are any and the connection is ready; and goes on with each that is answered.
+ */
+void kept_send(struct redis *redis);
+void kept_answered(struct redis *redis, struct call *call);
+
+/* The connection is about to be closed: nothing is sent before the checks that are under way are
+ * decided or late. */
+void kept_wait_for_checks(struct redis *redis);
+
+/* They are the caller's then. */
+void kept_take_all(struct redis *redis, struct call_list *calls);
 
 /* ---- connection.c ---- */
 
@@ -225,9 +273,6 @@ void connection_step(struct redis *redis, enum call_kind kind, bool whole);
 /* The handshake is over. To READY. */
 void connection_ready(struct redis *redis);
 
-/* That is where the server is. From ASKING. */
-void connection_go_to(struct redis *redis, const struct address *server);
-
 /* Closes, as below, and begins another at once. */
 void connection_renew(struct redis *redis);
 
@@ -237,6 +282,20 @@ void connection_close(struct redis *redis);
 /* The same for a connection that broke, and decides whether to try again at once or to open the
  * breaker. */
 void connection_lose(struct redis *redis, const char *why);
+
+/* What happens to the stream. The context is the store. */
+extern const struct stream_handler connection_handler;
+
+/* ---- handshake.c ---- */
+
+/* From DOWN, with a reader and a deadline. */
+void handshake_start(struct redis *redis);
+
+/* That is where the server is. From ASKING. */
+void handshake_go_to(struct redis *redis, const struct address *server);
+
+/* The connection has failed while it was SHAKING: the next address is tried, if there is one. */
+void handshake_failed(struct redis *redis, int error);
 
 /* ---- dial.c ---- */
 
@@ -293,7 +352,7 @@ bool input_take(struct redis *redis, struct slice data);
 /* Appends the command for a call to the stream. -1: no memory. */
 int command_send(struct redis *redis, const struct call *call) WEIR_MUST_CHECK;
 
-/* Makes the arguments of a CALL_LEASE, so that it can be sent at any time. -1: no memory. */
+/* Makes the arguments of a call of a lease, so that it can be sent at any time. -1: no memory. */
 int command_keep_lease(struct redis *redis, struct call *call, const struct check_item *item,
 	uint64_t lease, bool renew) WEIR_MUST_CHECK;
 
@@ -306,7 +365,6 @@ int command_keep_give_back(struct redis *redis, struct call *call, const struct 
 enum {
 	/* command, script and number of keys; the script's own; of each limit, of each policy */
 	ARGS_MAX = 3 + 2 * CHECK_LIMITS_MAX + 3 + 3 * CHECK_LIMITS_MAX + 6 * CHECK_POLICIES_MAX,
-	ARG_KEY_MAX = 520,
 	ARG_NUMBER_SIZE = 24,
 };
 
@@ -317,7 +375,7 @@ struct args {
 	const char *at[ARGS_MAX];
 	size_t len[ARGS_MAX];
 	char numbers[ARGS_MAX][ARG_NUMBER_SIZE];
-	char key_room[2 * CHECK_LIMITS_MAX][ARG_KEY_MAX];
+	char key_room[2 * CHECK_LIMITS_MAX][REDIS_KEY_MAX];
 };
 
 void args_add(struct args *args, const char *text, size_t len);
@@ -326,11 +384,6 @@ void args_add_number(struct args *args, int64_t n);
 
 /* EVALSHA, or the whole script with EVAL. */
 void args_add_script(struct args *args, enum script script, bool whole);
-
-/* A key as it stands in Redis. In a cluster what is behind the limit's name, who is counted, is in
- * braces: it alone chooses the slot, so all limits that count by the same share one. */
-struct slice
-args_key(const char *prefix, bool is_in_cluster, struct slice name, char out[ARG_KEY_MAX]);
 
 /* The script's arguments, from the number of keys on. */
 void args_add_probe(struct args *args, const struct redis *redis);

@@ -212,6 +212,16 @@ read_items(const redisReply *reply, const struct check *check, struct decision *
 
 /* ---- both ---- */
 
+static unsigned
+policies_of(const struct check *check)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < check->count; i++)
+		count += check->items[i].limit->policy_count;
+	return count;
+}
+
 static int
 read_outcomes(const redisReply *reply, const struct check *check, struct decision *decision)
 {
@@ -219,10 +229,11 @@ read_outcomes(const redisReply *reply, const struct check *check, struct decisio
 	if (check->lease == LEASE_LOOK)
 		return decision->verdict == VERDICT_REJECTED ? read_items(reply, check, decision)
 							     : -1;
-	const int result = script_of(check) == SCRIPT_DECIDE ? read_debts(reply, check, decision)
-							     : read_items(reply, check, decision);
+	/* What lua/decide.lua leaves to the engine is answered as that does, and that is longer. */
+	const bool has_debts = script_of(check) == SCRIPT_DECIDE &&
+		(size_t)reply->elements == 2 + (size_t)policies_of(check);
 
-	if (result != 0)
+	if ((has_debts ? read_debts : read_items)(reply, check, decision) != 0)
 		return -1;
 	/* Rejected by somebody, or admitted by all. */
 	return (decision_violated(decision) != NULL) == (decision->verdict == VERDICT_REJECTED)

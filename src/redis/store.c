@@ -21,7 +21,7 @@ store_send_waiting(struct redis *redis)
 		struct call *call = waiting.first;
 
 		waiting.first = call->next;
-		if (call->check != NULL || call->kind == CALL_LEASE)
+		if (call->check != NULL)
 			connection_send(redis, call);
 		else
 			call_free(call);
@@ -134,11 +134,12 @@ store_put(struct redis *redis, struct call *call)
 bool
 store_is_idle(const struct redis *redis)
 {
-	return redis->live == NULL && redis->waiting.count == 0 && redis->sent.count == 0;
+	return redis->live == NULL && redis->waiting.count == 0 && redis->sent.count == 0 &&
+		redis->kept.calls.count == 0;
 }
 
-static bool
-may_ask(struct redis *redis)
+bool
+store_may_ask(struct redis *redis)
 {
 	if (!breaker_is_open(redis->breaker))
 		return true;
@@ -154,9 +155,12 @@ store_take_over(struct redis *redis, struct call *call)
 	enum unavailable why = UNAVAILABLE_OVERLOAD;
 
 	call->redis = redis;
-	if (call->check != NULL)
-		call_await(redis, call);
-	if (!may_ask(redis)) {
+	if (call->check == NULL) {
+		leases_put(redis, call);
+		return;
+	}
+	call_await(redis, call);
+	if (!store_may_ask(redis)) {
 		why = UNAVAILABLE_BREAKER;
 	} else if (store_has_room(redis)) {
 		store_put(redis, call);
@@ -169,7 +173,7 @@ store_take_over(struct redis *redis, struct call *call)
 void
 store_ask(struct redis *redis, struct check *check)
 {
-	if (!may_ask(redis)) {
+	if (!store_may_ask(redis)) {
 		refuse(redis, check, UNAVAILABLE_BREAKER);
 		return;
 	}
@@ -215,7 +219,7 @@ make_parts(struct redis *redis, struct err *err)
 	redis->shake_timer = timer_new(redis->loop, on_shake_deadline, redis);
 	redis->probe_timer = timer_new(redis->loop, on_probe_time, redis);
 	if (redis->deadline_timer == NULL || redis->shake_timer == NULL ||
-		redis->probe_timer == NULL)
+		redis->probe_timer == NULL || kept_init(redis) != 0)
 		return err_set(err, "no memory for the Redis store");
 	if (redis->settings.sentinels.count == 0)
 		return 0;
@@ -269,7 +273,8 @@ store_new(struct loop *loop, struct resolver *resolver, const struct redis_setti
 		.decide = redis_decide,
 		.cancel = redis_cancel,
 		.release = leases_release,
-		.renew = leases_renew };
+		.renew = leases_renew,
+		.kept = leases_kept };
 	redis->loop = loop;
 	redis->resolver = resolver;
 	redis->settings = *settings;
@@ -302,7 +307,9 @@ redis_free(struct redis *redis)
 		return;
 	while (redis->live != NULL)
 		redis_cancel(&redis->store, redis->live->check);
+	kept_leave(redis);
 	connection_close(redis);
+	kept_release(redis);
 	while ((call = call_pop(&redis->waiting)) != NULL)
 		call_free(call);
 	sentinel_free(redis->sentinel);

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { LOGGED_PER_SECOND = 10 };
+enum { LOGGED_PER_SECOND = 10, FAILURES_PER_SECOND = 5, REJECTION_FIELDS = 12 };
 
 struct report *
 report_new(const char *reject_log, enum log_format format, struct err *err)
@@ -27,6 +27,8 @@ report_new(const char *reject_log, enum log_format format, struct err *err)
 	report->throttle =
 		(struct log_throttle){ .period_us = 1000000, .burst = LOGGED_PER_SECOND };
 	report->refusals = report->throttle;
+	report->failures = report->throttle;
+	report->failures.burst = FAILURES_PER_SECOND;
 	(void)pthread_mutex_init(&report->lock, NULL);
 	if (reject_log != NULL) {
 		report->sink = log_sink_open(LOG_SINK_FILE, reject_log, err);
@@ -38,11 +40,46 @@ report_new(const char *reject_log, enum log_format format, struct err *err)
 	return report;
 }
 
+/* ---- what the log was spared ---- */
+
+static uint64_t
+take_held(struct report *report, struct log_throttle *throttle, int64_t now_us)
+{
+	(void)pthread_mutex_lock(&report->lock);
+	const uint64_t held = log_throttle_take(throttle, now_us);
+
+	(void)pthread_mutex_unlock(&report->lock);
+	return held;
+}
+
+static void
+tell_kept_back(struct report *report, int64_t now_us)
+{
+	const uint64_t rejections = take_held(report, &report->throttle, now_us);
+	const uint64_t refusals = take_held(report, &report->refusals, now_us);
+	const uint64_t failures = take_held(report, &report->failures, now_us);
+
+	if (rejections > 0)
+		log_info("More rejections were not logged one by one.", LOG_KEPT_BACK(rejections));
+	if (refusals > 0)
+		log_info("More refusals were not logged one by one.", LOG_KEPT_BACK(refusals));
+	if (failures > 0)
+		log_warn("More failures of backends were not logged one by one.",
+			LOG_KEPT_BACK(failures));
+}
+
+void
+report_tell_kept_back(struct report *report)
+{
+	tell_kept_back(report, clock_monotonic_us());
+}
+
 void
 report_free(struct report *report)
 {
 	if (report == NULL)
 		return;
+	tell_kept_back(report, INT64_MAX);
 	log_sink_close(report->sink);
 	(void)pthread_mutex_destroy(&report->lock);
 	free(report);
@@ -78,6 +115,12 @@ may_log(struct report *report, struct log_throttle *throttle, uint64_t *held)
 
 	(void)pthread_mutex_unlock(&report->lock);
 	return pass;
+}
+
+bool
+report_may_tell_failure(struct report *report, uint64_t *held)
+{
+	return may_log(report, &report->failures, held);
 }
 
 static void
@@ -167,20 +210,26 @@ report_rejected(struct report *report, const struct report_rejection *rejection)
 
 	if (!is_wanted(report, &held))
 		return;
-	const struct log_field fields[] = {
+	const struct outcome *outcome = rejection->outcome;
+	struct log_field fields[REJECTION_FIELDS + 1] = {
 		LOG_SLICE("client", rejection->client),
 		LOG_SLICE("route", rejection->route),
-		LOG_TEXT("limit", rejection->outcome->limit->name),
-		LOG_TEXT("policy", rejection->outcome->policy->name),
-		LOG_TEXT("admits", policy_text(rejection->outcome, admits)),
-		rejection->outcome->retry_us < 0 ? LOG_TEXT("reason", "cost exceeds burst")
-						 : LOG_INT("retry_after", rejection->retry_after_s),
-		LOG_SLICE("method", rejection->method),
-		LOG_SLICE("path", rejection->path),
-		LOG_SLICE("identity", rejection->identity),
-		LOG_KEPT_BACK(held),
-		{ 0 },
+		LOG_TEXT("limit", outcome->limit->name),
+		LOG_TEXT("policy", outcome->policy->name),
+		LOG_TEXT("admits", policy_text(outcome, admits)),
 	};
+	size_t count = 5;
+
+	if (rejection->override.len > 0)
+		fields[count++] = LOG_SLICE("override", rejection->override);
+	if (rejection->cost != 1)
+		fields[count++] = LOG_INT("cost", rejection->cost);
+	fields[count++] = outcome->retry_us < 0 ? LOG_TEXT("reason", "cost exceeds burst")
+						: LOG_INT("retry_after", rejection->retry_after_s);
+	fields[count++] = LOG_SLICE("method", rejection->method);
+	fields[count++] = LOG_SLICE("path", rejection->path);
+	fields[count++] = LOG_SLICE("identity", rejection->identity);
+	fields[count++] = LOG_KEPT_BACK(held);
 
 	put(report, rejection->is_enforced ? "Rejected." : "Would be rejected.", fields);
 }

@@ -18,7 +18,7 @@ struct report {
 	struct log_sink *sink; /* NULL: the log */
 	_Atomic int format; /* enum log_format */
 	pthread_mutex_t lock; /* of the throttles */
-	struct log_throttle throttle, refusals;
+	struct log_throttle throttle, refusals, failures;
 	struct report_gauge gauges[GAUGES_MAX];
 	unsigned gauge_count;
 };

@@ -5,11 +5,13 @@
 #include "values.h"
 #include "weir/route.h"
 
+/* Behind a semicolon stands another parameter to some applications, and no number to the others. */
 static uint64_t
 cost_of_text(struct slice text, uint64_t max)
 {
 	uint64_t n;
 
+	text = slice_first(text, slice_find(text, ';'));
 	return parse_uint(text, max, &n) == 0 ? n : max;
 }
 

@@ -16,6 +16,9 @@ enum {
 	JOINED_SIZE = IDENTITY_PARTS_MAX * PART_SIZE
 };
 
+/* Counted in place of several values of which nobody can say which one the application reads. */
+static const struct slice several = { "", 1 };
+
 struct joined {
 	char text[JOINED_SIZE];
 	size_t len;
@@ -105,20 +108,50 @@ write_ip(const struct config_identity_part *part, struct ip ip, char out[PART_SI
 		(void)snprintf(out + len, PART_SIZE - len, "/%u", bits);
 }
 
+/* The one that an override names; empty: none is. */
+static struct slice
+known_value(const struct asker *asker, const struct config_limit *limit,
+	const struct config_identity_part *part, const struct readings *readings)
+{
+	unsigned found = 0, count = 0;
+
+	for (unsigned i = 0; i < readings->count; i++) {
+		if (!overrides_name(asker, limit, part, readings, i))
+			continue;
+		found = i;
+		count++;
+	}
+	if (count == 0)
+		return (struct slice){ NULL, 0 };
+	return count == 1 ? reading_decoded(readings, found) : several;
+}
+
+static struct slice
+value_sent(const struct asker *asker, const struct config_limit *limit,
+	const struct config_identity_part *part)
+{
+	struct readings readings;
+
+	readings_of(&readings, asker->view, part->source, part->name, part->param);
+	if (part->known)
+		return known_value(asker, limit, part, &readings);
+	if (readings.count == 0)
+		return (struct slice){ NULL, 0 };
+	return readings.count == 1 ? reading_decoded(&readings, 0) : several;
+}
+
 /* Empty: the request has none. */
 static struct slice
-value_of(const struct asker *asker, const struct config_identity_part *part)
+value_of(const struct asker *asker, const struct config_limit *limit,
+	const struct config_identity_part *part)
 {
-	struct slice value = { NULL, 0 };
-
 	switch (part->source) {
 	case IDENTITY_USER:
 	case IDENTITY_HEADER:
 	case IDENTITY_COOKIE:
 	case IDENTITY_PARAM:
 	case IDENTITY_ENV:
-		(void)value_counted(asker->view, part->source, part->name, part->param, &value);
-		break;
+		return value_sent(asker, limit, part);
 	case IDENTITY_HOST:
 		return asker->view->host;
 	case IDENTITY_PATH:
@@ -131,7 +164,7 @@ value_of(const struct asker *asker, const struct config_identity_part *part)
 	case IDENTITY_ALL:
 		break;
 	}
-	return value;
+	return (struct slice){ NULL, 0 };
 }
 
 /* False: this part is not present in the request. */
@@ -150,9 +183,7 @@ write_part(struct asker *asker, const struct config_limit *limit,
 			(void)snprintf(out, PART_SIZE, "ip=none");
 		return true;
 	}
-	if (part->known && !overrides_name(asker, limit, part))
-		return false;
-	const struct slice value = value_of(asker, part);
+	const struct slice value = value_of(asker, limit, part);
 
 	if (value.len == 0)
 		return false;

@@ -64,13 +64,19 @@ overrides_group_number(const struct limit_groups *groups, const struct group *gr
 
 /* ---- the table ---- */
 
+/* A sum of products with secret numbers: of two digests that differ in any word nobody can know
+ * whether they meet, though digests themselves can be written into a file to meet in their first
+ * bytes. */
 static uint64_t
-mixed(const uint8_t digest[HASH_SHA256_SIZE], uint32_t group)
+mixed(const struct overrides *overrides, const uint8_t digest[HASH_SHA256_SIZE], uint32_t group)
 {
-	uint64_t bits;
+	uint32_t words[OVERRIDES_WORDS] = { group };
+	uint64_t sum = 0;
 
-	memcpy(&bits, digest, sizeof bits);
-	return bits ^ group * UINT64_C(0x9e3779b97f4a7c15);
+	memcpy(words + 1, digest, HASH_SHA256_SIZE);
+	for (unsigned i = 0; i < OVERRIDES_WORDS; i++)
+		sum += overrides->secret[i] * words[i];
+	return sum >> 32;
 }
 
 /* The slot of the entry, or the free one where it would be. */
@@ -78,7 +84,7 @@ size_t
 overrides_find_slot(
 	const struct overrides *overrides, const uint8_t digest[HASH_SHA256_SIZE], uint32_t group)
 {
-	size_t at = (size_t)mixed(digest, group) & overrides->slot_mask;
+	size_t at = (size_t)mixed(overrides, digest, group) & overrides->slot_mask;
 
 	while (overrides->slots[at] != 0) {
 		const struct entry *entry = &overrides->entries[overrides->slots[at] - 1];
@@ -112,42 +118,93 @@ asker_init(struct asker *asker, const struct view *view, const struct config_rou
 	asker->digest_count = 0;
 }
 
-/* False: the request has no such value. */
-static bool
-digest_of(struct asker *asker, unsigned number, uint8_t out[HASH_SHA256_SIZE])
+/* NULL: it is not kept. */
+static const uint8_t *
+find_digest(const struct asker *asker, unsigned attribute)
 {
-	const struct attribute *attribute = &asker->overrides->attributes[number];
-	struct slice value;
-
 	for (unsigned i = 0; i < asker->digest_count; i++) {
-		if (asker->digests[i].attribute == number) {
-			memcpy(out, asker->digests[i].bytes, HASH_SHA256_SIZE);
-			return true;
-		}
+		if (asker->digests[i].attribute == attribute)
+			return asker->digests[i].bytes;
 	}
-	if (!value_counted(
-		    asker->view, attribute->source, attribute->name, attribute->param, &value))
-		return false;
-	hash_sha256(value, out);
-	if (asker->digest_count < ASKER_DIGESTS_MAX) {
-		asker->digests[asker->digest_count].attribute = number;
-		memcpy(asker->digests[asker->digest_count++].bytes, out, HASH_SHA256_SIZE);
+	return NULL;
+}
+
+static void
+keep_digest(struct asker *asker, unsigned attribute, const uint8_t digest[HASH_SHA256_SIZE])
+{
+	if (asker->digest_count == ASKER_DIGESTS_MAX)
+		return;
+	asker->digests[asker->digest_count].attribute = attribute;
+	memcpy(asker->digests[asker->digest_count++].bytes, digest, HASH_SHA256_SIZE);
+}
+
+/* The entry of this value; `number` is the group's. */
+static int64_t
+find_value(const struct overrides *overrides, struct slice value, uint32_t number)
+{
+	uint8_t digest[HASH_SHA256_SIZE];
+
+	hash_sha256(value, digest);
+	return find_entry(overrides, digest, number);
+}
+
+/* A cookie may be named as it stands in the header, too. */
+static int64_t
+find_reading(const struct overrides *overrides, const struct readings *readings, unsigned i,
+	uint32_t number)
+{
+	const struct slice raw = readings->list[i], value = reading_decoded(readings, i);
+	const int64_t found = find_value(overrides, value, number);
+
+	if (found != NOT_FOUND || readings->source != IDENTITY_COOKIE || slice_is(raw, value))
+		return found;
+	return find_value(overrides, raw, number);
+}
+
+/* The earlier one of two overrides. */
+static int64_t
+earlier(int64_t a, int64_t b)
+{
+	if (a == NOT_FOUND || b == NOT_FOUND)
+		return a == NOT_FOUND ? b : a;
+	return a < b ? a : b;
+}
+
+/* Nobody leads around his override by sending a second value that is read elsewhere. */
+static int64_t
+find_any_reading(struct asker *asker, const struct attribute *attribute, uint32_t number)
+{
+	const unsigned at = (unsigned)(attribute - asker->overrides->attributes);
+	struct readings readings;
+	int64_t first = NOT_FOUND;
+
+	readings_of(&readings, asker->view, attribute->source, attribute->name, attribute->param);
+	if (readings.count == 1 && attribute->source != IDENTITY_COOKIE) {
+		uint8_t digest[HASH_SHA256_SIZE];
+
+		hash_sha256(reading_decoded(&readings, 0), digest);
+		keep_digest(asker, at, digest);
+		return find_entry(asker->overrides, digest, number);
 	}
-	return true;
+	for (unsigned i = 0; i < readings.count; i++)
+		first = earlier(first, find_reading(asker->overrides, &readings, i, number));
+	return first;
 }
 
 static int64_t
 find_in_group(struct asker *asker, const struct limit_groups *groups, const struct group *group)
 {
 	const struct overrides *overrides = asker->overrides;
-	uint8_t digest[HASH_SHA256_SIZE];
+	const struct attribute *attribute = &overrides->attributes[group->attribute];
+	const uint32_t number = overrides_group_number(groups, group);
+	const uint8_t *digest = find_digest(asker, group->attribute);
 
-	if (overrides->attributes[group->attribute].source == IDENTITY_IP)
+	if (attribute->source == IDENTITY_IP)
 		return asker->view->has_ip ? net_map_find(&group->nets, asker->view->ip)
 					   : NOT_FOUND;
-	if (!digest_of(asker, group->attribute, digest))
-		return NOT_FOUND;
-	return find_entry(overrides, digest, overrides_group_number(groups, group));
+	if (digest != NULL)
+		return find_entry(overrides, digest, number);
+	return find_any_reading(asker, attribute, number);
 }
 
 int
@@ -157,18 +214,14 @@ overrides_find(struct asker *asker, const struct config_limit *limit)
 		asker->overrides == NULL ? NULL : overrides_find_limit(asker->overrides, limit);
 	int64_t first = NOT_FOUND;
 
-	for (unsigned i = 0; groups != NULL && i < groups->count; i++) {
-		const int64_t found = find_in_group(asker, groups, &groups->list[i]);
-
-		if (found != NOT_FOUND && (first == NOT_FOUND || found < first))
-			first = found;
-	}
+	for (unsigned i = 0; groups != NULL && i < groups->count; i++)
+		first = earlier(first, find_in_group(asker, groups, &groups->list[i]));
 	return (int)first;
 }
 
 bool
-overrides_name(struct asker *asker, const struct config_limit *limit,
-	const struct config_identity_part *part)
+overrides_name(const struct asker *asker, const struct config_limit *limit,
+	const struct config_identity_part *part, const struct readings *readings, unsigned i)
 {
 	const struct limit_groups *groups =
 		asker->overrides == NULL ? NULL : overrides_find_limit(asker->overrides, limit);
@@ -176,5 +229,7 @@ overrides_name(struct asker *asker, const struct config_limit *limit,
 						   : overrides_find_group(asker->overrides, groups,
 							     part->source, part->name, part->param);
 
-	return group != NULL && find_in_group(asker, groups, group) != NOT_FOUND;
+	return group != NULL &&
+		find_reading(asker->overrides, readings, i,
+			overrides_group_number(groups, group)) != NOT_FOUND;
 }

@@ -9,6 +9,7 @@
 #define WEIR_ROUTE_OVERRIDES_H
 
 #include "net_map.h"
+#include "values.h"
 #include "weir/route.h"
 
 /* What is compared, whichever limit does. */
@@ -37,6 +38,9 @@ struct entry {
 	uint32_t group, override;
 };
 
+/* A digest and the number of its group, in words of 32 bits. */
+enum { OVERRIDES_WORDS = HASH_SHA256_SIZE / 4 + 1 };
+
 struct overrides {
 	struct attribute *attributes;
 	struct limit_groups *limits; /* sorted by where they are */
@@ -45,11 +49,13 @@ struct overrides {
 	unsigned attribute_count, limit_count, group_count;
 	size_t entry_count;
 	size_t slot_mask;
+	uint64_t secret[OVERRIDES_WORDS]; /* so that nobody can make values that fall together */
 };
 
-/* Whether an override of this limit names the request's value for this part of an identity. */
-bool overrides_name(struct asker *asker, const struct config_limit *limit,
-	const struct config_identity_part *part);
+/* Whether an override of this limit names the ith of the request's values for this part of an
+ * identity. */
+bool overrides_name(const struct asker *asker, const struct config_limit *limit,
+	const struct config_identity_part *part, const struct readings *readings, unsigned i);
 
 /* ---- for making them ---- */
 

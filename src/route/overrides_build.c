@@ -154,6 +154,7 @@ allocate(struct overrides *overrides, const struct config *config)
 	overrides->entries = calloc(values + 1, sizeof overrides->entries[0]);
 	overrides->slots = calloc(slots, sizeof overrides->slots[0]);
 	overrides->slot_mask = slots - 1;
+	hash_random(overrides->secret, sizeof overrides->secret);
 	return overrides->attributes != NULL && overrides->limits != NULL &&
 			overrides->entries != NULL && overrides->slots != NULL
 		? 0

@@ -157,13 +157,15 @@ match_regex(const struct pattern *pattern, struct slice subject, unsigned *steps
 	return result == PCRE2_ERROR_NOMATCH ? PATTERN_DIFFERS : PATTERN_LIMIT;
 }
 
+/* GET takes HEAD with it, as in Apache's <Limit>: most applications do the same work for it. */
 static bool
 has_method(const char *methods, struct slice method)
 {
+	const bool is_head = slice_is(method, SLICE("HEAD"));
 	struct slice rest = slice_of(methods), one;
 
 	while (slice_split(&rest, '|', &one)) {
-		if (slice_is(one, method))
+		if (slice_is(one, method) || (is_head && slice_is(one, SLICE("GET"))))
 			return true;
 	}
 	return false;

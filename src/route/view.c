@@ -122,7 +122,10 @@ take_query(
 	struct view *view, const struct slice values[WANTED], struct arena *arena, struct err *err)
 {
 	view->query = values[QUERY].len > 0 ? values[QUERY] : url_query(values[TARGET]);
-	view->scratch = arena_alloc(arena, view->query.len + 1);
+	const size_t len =
+		view->query.len > view->cookies.len ? view->query.len : view->cookies.len;
+
+	view->scratch = arena_alloc(arena, len + 1);
 	return view->scratch == NULL ? err_set(err, "no memory for the query") : 0;
 }
 
@@ -177,12 +180,14 @@ take_ip(struct view *view, const struct found *found, const struct net_map *trus
 {
 	view->has_ip = ip_parse(found->values[ADDRESS], &view->ip) == 0;
 	view->has_forwarded = found->forwarded > 0;
-	if (!view->has_ip || !view->has_forwarded || trusted == NULL ||
-		net_map_find(trusted, view->ip) == NET_MAP_NONE)
+	if (!view->has_ip || trusted == NULL || net_map_find(trusted, view->ip) == NET_MAP_NONE)
 		return;
+	const struct ip peer = view->ip;
+
 	view->forwarded_is_forged = found->forwarded > 1;
-	if (!view->forwarded_is_forged)
-		view->ip = forwarded_client(trusted, view->ip, found->values[FORWARDED]);
+	if (found->forwarded == 1)
+		view->ip = forwarded_client(trusted, peer, found->values[FORWARDED]);
+	view->proxy_names_nobody = ip_is(view->ip, peer);
 }
 
 int

@@ -140,44 +140,102 @@ url_query(struct slice target)
 	return slice_skip(whole, mark == whole.len ? mark : mark + 1);
 }
 
+/* `%uXXXX` of an ASCII character, as Perl's CGI.pm reads it. -1: it is none. */
+static int
+cut_wide_escape(struct slice *s)
+{
+	if (s->len < 6 || s->ptr[1] != 'u' || s->ptr[2] != '0' || s->ptr[3] != '0')
+		return -1;
+	const int high = hex_value(s->ptr[4]), low = hex_value(s->ptr[5]);
+
+	if (high < 0 || high > 7 || low < 0)
+		return -1;
+	*s = slice_skip(*s, 6);
+	return high << 4 | low;
+}
+
 /* The next character of a name or value. A bad escape stands for itself, as in PHP. */
 static char
 cut_decoded(struct slice *raw)
 {
-	const int c = cut_escape(raw);
+	const char first = raw->ptr[0];
+	int c = -1;
 
+	if (first == '%' && (c = cut_escape(raw)) < 0)
+		c = cut_wide_escape(raw);
 	if (c >= 0)
 		return (char)c;
-	const char first = raw->ptr[0];
-
 	*raw = slice_skip(*raw, 1);
 	return first == '+' ? ' ' : first;
 }
 
-/* Whether `raw`, decoded, is `name`. */
-static bool
-decodes_to(struct slice raw, struct slice name, bool nocase)
+/* A character of a name as PHP keeps it. */
+static char
+folded(char c)
 {
-	while (raw.len > 0 && name.len > 0) {
-		const char c = cut_decoded(&raw);
+	return c == '.' || c == ' ' || c == '[' ? '_' : c;
+}
 
-		if (c != name.ptr[0] &&
-			!(nocase && slice_is_nocase(slice_make(&c, 1), slice_first(name, 1))))
+/* Cuts the name off the front of *raw. */
+static bool
+cut_name(struct slice *raw, struct slice name, bool nocase)
+{
+	while (name.len > 0) {
+		if (raw->len == 0)
+			return false;
+		const char c = folded(cut_decoded(raw)), wanted = folded(name.ptr[0]);
+
+		if (c != wanted &&
+			!(nocase && slice_is_nocase(slice_make(&c, 1), slice_make(&wanted, 1))))
 			return false;
 		name = slice_skip(name, 1);
 	}
-	return raw.len == 0 && name.len == 0;
+	return true;
+}
+
+/* What stands behind a name and is no part of it: an array's index, and in PHP all from a NUL on.
+ */
+static bool
+is_behind_name(struct slice raw)
+{
+	if (raw.len == 0)
+		return true;
+	const char c = cut_decoded(&raw);
+
+	return c == '\0' || c == '[' || c == ']';
+}
+
+/* PHP passes over blanks in front of a name, Ruby's Rack over brackets. */
+bool
+url_query_is_named(struct slice raw, struct slice name, bool nocase)
+{
+	for (;;) {
+		struct slice rest = raw;
+
+		if (cut_name(&rest, name, nocase) && is_behind_name(rest))
+			return true;
+		if (raw.len == 0)
+			return false;
+		const char c = cut_decoded(&raw);
+
+		if (c != ' ' && c != '[' && c != ']')
+			return false;
+	}
 }
 
 bool
-url_query_next(struct slice *rest, struct slice name, bool nocase, struct slice *value)
+url_query_next(struct slice *rest, enum url_query_separators separators, struct slice name,
+	bool nocase, struct slice *value)
 {
 	while (rest->len > 0) {
-		const struct slice pair = slice_first(*rest, slice_find(*rest, '&'));
+		struct slice pair = slice_first(*rest, slice_find(*rest, '&'));
+
+		if (separators == URL_QUERY_SEMICOLONS)
+			pair = slice_first(pair, slice_find(pair, ';'));
 		const size_t equals = slice_find(pair, '=');
 
 		*rest = slice_skip(*rest, pair.len < rest->len ? pair.len + 1 : pair.len);
-		if (pair.len == 0 || !decodes_to(slice_first(pair, equals), name, nocase))
+		if (pair.len == 0 || !url_query_is_named(slice_first(pair, equals), name, nocase))
 			continue;
 		*value = slice_skip(pair, equals < pair.len ? equals + 1 : equals);
 		return true;

@@ -22,13 +22,20 @@ enum { DEPTH = 48, POLICIES = 3, SCRIPT_MAX = 8192 };
 struct shape {
 	const char *name, *policies[POLICIES + 1];
 	struct {
-		unsigned rate, capacity; /* as the article's script has them: a second, tokens */
+		unsigned rate, capacity; /* as the article's script has them: a second, tokens. It
+					    knows whole rates alone; what is kept is as large */
 	} article[POLICIES];
 };
 
 static const struct shape shapes[] = {
 	{ "one", { "100/1s", NULL }, { { 100, 100 } } },
 	{ "burst", { "10/1s burst 60", NULL }, { { 10, 60 } } },
+	{ "named", { "10/1s burst 60 name api", NULL }, { { 10, 60 } } },
+	{ "5m20", { "5/1m burst 20", NULL }, { { 1, 20 } } },
+	{ "100m200", { "100/1m burst 200", NULL }, { { 2, 200 } } },
+	{ "1000d", { "1000/1d", NULL }, { { 1, 1000 } } },
+	{ "300x5m", { "300/5m", NULL }, { { 1, 300 } } },
+	{ "5x7s13", { "5/7s burst 13", NULL }, { { 1, 13 } } },
 	{ "three", { "10/1s burst 60", "1000/1m", "10000/1h", NULL },
 		{ { 10, 60 }, { 16, 1000 }, { 3, 10000 } } },
 };

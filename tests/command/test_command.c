@@ -42,13 +42,22 @@ wrong_use_is_told_with_a_sentence_and_status_2(void **state)
 		{ { "nonsense", NULL }, "there is no command \"nonsense\"" },
 		{ { "", NULL }, "there is no command \"\"" },
 		{ { "--nonsense", NULL }, "there is no command \"--nonsense\"" },
-		{ { "serve", "file", NULL }, "weir serve: takes --config FILE" },
-		{ { "serve", "--config", NULL }, "weir serve: takes --config FILE" },
-		{ { "serve", "--config", "a", "b", NULL }, "weir serve: takes --config FILE" },
-		{ { "serve", "-x", NULL }, "weir serve: takes --config FILE" },
+		{ { "serve", "a", "b", NULL }, "weir serve: takes one file" },
+		{ { "serve", "--config", NULL }, "weir serve: takes one file" },
+		{ { "serve", "--config", "a", "b", NULL }, "weir serve: takes one file" },
+		{ { "serve", "-x", NULL }, "weir serve: takes one file" },
 		{ { "check", "a", "b", NULL }, "weir check: takes one file" },
 		{ { "check", "--x", NULL }, "weir check: takes one file" },
 		{ { "check", "--config", NULL }, "weir check: takes one file" },
+		{ { "identity", NULL }, "weir identity: takes a limit and who is meant" },
+		{ { "identity", "--config", "a", NULL }, "weir identity: takes a limit" },
+		{ { "identity", "--nonsense", NULL }, "weir identity: takes a limit" },
+		{ { "identity", "page", "ip", NULL }, "weir identity: takes a limit" },
+		{ { "identity", "page", "header", "X", NULL }, "weir identity: takes a limit" },
+		{ { "identity", "page", "shoe", "9", NULL }, "weir identity: takes a limit" },
+		{ { "identity", "page", "ip", "nine", NULL }, "weir identity: ip has no sound" },
+		{ { "identity", "page", "user", "", NULL }, "weir identity: user has no sound" },
+		{ { "identity", "page", "user", "-", NULL }, "weir identity: user has no sound" },
 		{ { "-t", NULL }, "\"-t\" is written weir check [FILE]" },
 		{ { "-v", NULL }, "\"-v\" is written weir --version" },
 		{ { "-c", "weir.ini", NULL }, "\"-c\" is written weir serve --config FILE" },
@@ -74,8 +83,9 @@ version_and_help_are_told_on_standard_output(void **state)
 
 	for (size_t i = 0; i < LENGTH_OF(helps); i++) {
 		assert_int_equal(run((const char *const[]){ helps[i], NULL }), 0);
-		assert_non_null(strstr(process_output(&process), "weir serve [--config FILE]"));
+		assert_non_null(strstr(process_output(&process), "weir serve [FILE]"));
 		assert_non_null(strstr(process_output(&process), "weir check [--connect] [FILE]"));
+		assert_non_null(strstr(process_output(&process), "weir identity LIMIT WHO..."));
 		assert_string_equal(process_error(&process), "");
 	}
 }
@@ -106,10 +116,29 @@ good_configuration_is_said_in_words(void **state)
 
 	assert_row(strstr(output, "60 at once, then 10 a second") != NULL, "%s", output);
 	assert_row(strstr(output, "/weir.ini: good") != NULL, "%s", output);
-	assert_null(strstr(output, "enforce"));
+	assert_non_null(strstr(output, "enforce = yes: "));
 }
 
-/* As `serve` takes it. */
+/* Each in each way: what is refused is then the file, and not the way. */
+static void
+every_command_takes_the_file_alike(void **state)
+{
+	static const char *const commands[] = { "serve", "check" };
+	static const char *const calls[][2] = { { "/none/weir.ini", NULL },
+		{ "--config", "/none/weir.ini" }, { "--config=/none/weir.ini", NULL } };
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH_OF(commands) * LENGTH_OF(calls); i++) {
+		const char *const *call = calls[i / LENGTH_OF(commands)];
+		const char *const arguments[] = { commands[i % LENGTH_OF(commands)], call[0],
+			call[1], NULL };
+
+		assert_int_equal(run(arguments), 1);
+		assert_row(process_said(&process, "/none/weir.ini"), "%zu: %s", i,
+			process_error(&process));
+	}
+}
+
 static void
 check_takes_the_file_as_serve_does(void **state)
 {
@@ -189,6 +218,7 @@ main(void)
 		TEST(wrong_use_is_told_with_a_sentence_and_status_2),
 		TEST(version_and_help_are_told_on_standard_output),
 		TEST(good_configuration_is_said_in_words),
+		TEST(every_command_takes_the_file_alike),
 		TEST(check_takes_the_file_as_serve_does),
 		TEST(enforce_no_is_said),
 		TEST(every_error_is_told_with_its_place),

@@ -173,7 +173,11 @@ reload_says_what_it_changes(void **state)
 			"[limit l]\npolicy = 1/1s\npolicy = 9/1m\nmax_identities = 100\n" ALL
 			"limit = l\n",
 			" changed=\"[limit l] policy\"\n" },
-		{ LISTEN "log_level = info\n" STATE NONE ALL,
+		{ LISTEN "timezone = Europe/Berlin\n" STATE NONE
+			 "[limit l]\npolicy = 1/1s\npolicy = 9/1m\nmax_identities = 100\n" ALL
+			 "limit = l\n",
+			" changed=\"[weir] timezone: UTC -> Europe/Berlin (with a restart)\"\n" },
+		{ LISTEN "log_level = info\ntimezone = Europe/Berlin\n" STATE NONE ALL,
 			" changed=\"[route all] limit: l -> nothing; -[limit l]\"\n" },
 	};
 

@@ -92,6 +92,31 @@ it_may_open_as_many_descriptors_as_it_is_allowed(void **state)
 }
 
 static void
+connections_of_a_cluster_are_counted_among_the_descriptors(void **state)
+{
+	static const char *const stores[] = { "server = unix:DIR/none",
+		"cluster = tcp:127.0.0.1:1" };
+	struct rlimit most;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &most), 0);
+	if (most.rlim_max < 10000 || most.rlim_max > 1000000)
+		skip();
+	for (size_t i = 0; i < LENGTH_OF(stores); i++) {
+		char ini[500];
+
+		(void)snprintf(ini, sizeof ini,
+			LISTEN "threads = 2\nmax_in_flight = 100\nmax_connections = %llu\n" STATE
+			       "[redis]\n%s\n" NONE ALL,
+			(unsigned long long)most.rlim_max - 2000, stores[i]);
+		weir_start(ini);
+		assert_int_equal(
+			process_said(&process, "and Redis may need more descriptors"), i > 0);
+		weir_stop();
+	}
+}
+
+static void
 several_sockets_and_threads_serve(void **state)
 {
 	(void)state;
@@ -251,6 +276,7 @@ main(void)
 		TEST(its_own_socket_has_the_configured_mode_and_goes_with_it),
 		TEST(its_own_socket_is_the_web_servers_group_s_if_nothing_else_is_said),
 		TEST(it_may_open_as_many_descriptors_as_it_is_allowed),
+		TEST(connections_of_a_cluster_are_counted_among_the_descriptors),
 		TEST(several_sockets_and_threads_serve),
 		TEST(stale_socket_is_replaced),
 		TEST(live_socket_is_refused_and_left_alone),

@@ -128,6 +128,13 @@ static const struct {
 		"weir.ini:2: [redis] cluster: server is given too; leave out the one or the "
 		"other\n"
 		"weir.ini:4: [redis] database: a cluster has only database 0; leave it out\n" },
+	{ "[redis]\ncluster = tcp:a:1\ntls_ca = /x\ntls_name = n\n",
+		"weir.ini:3: [redis] tls_ca: warning: has no effect: no address is "
+		"tls:HOST:PORT\n"
+		"weir.ini:4: [redis] tls_name: warning: has no effect: no address is "
+		"tls:HOST:PORT\n" },
+	{ "[redis]\ncluster = tls:a:1, tls:b:1\ntls_ca = /x\ntls_name = n\n", "" },
+	{ "[redis]\nsentinel = tls:a:1\nmaster = m\ntls_ca = /x\ntls_name = n\n", "" },
 	{ "[redis]\nmaster = m\ntls_name = n\n",
 		"weir.ini:2: [redis] master: needs sentinel; only sentinels know a master by its "
 		"name\n"

@@ -113,6 +113,14 @@ conditions_say_what_is_wrong(void **state)
 		{ "when", "method POST", "method has a key of its own: match = POST /path" },
 		{ "when", "ip",
 			"ip wants networks, such as ip 192.0.2.0/24, 2001:db8::/32 or ip @/path" },
+		{ "when", "192.0.2.0/24", "\"192.0.2.0/24\" is an address; write ip 192.0.2.0/24" },
+		{ "when", "not ::1, ip 192.0.2.1", "\"::1\" is an address; write ip ::1" },
+		{ "when", "ip ::1, ip 192.0.2.1",
+			"\"ip 192.0.2.1\": the items of such a list are networks alone; write "
+			"192.0.2.1" },
+		{ "when", "User-Agent curl",
+			"\"User-Agent\" says not where it is found; did you mean \"header "
+			"User-Agent\"?" },
 		{ "when", "ip 192.0.2.0/24,", "an item of the list is empty" },
 		{ "when", "ip 192.0.2.1/24",
 			"\"192.0.2.1/24\" has bits set behind its prefix; write 192.0.2.0/24" },
@@ -397,10 +405,10 @@ a_condition_leaves_something_to_others(void **state)
 static void
 proxies_are_few_and_counted(void **state)
 {
-#define PROXIES BACKEND "[route r]\nmatch = *\n"
+#define PROXIES BACKEND "[limit l]\npolicy = 5/1m\n[route r]\nmatch = *\nlimit = l\n"
 #define WIDE " is wide: each host in it can claim to be any client; name the proxies one by one\n"
 #define PRIVATE(net, held)                                                                         \
-	"weir.ini:5: [route r] exempt_ip: warning: " net " holds all of the private network " held \
+	"weir.ini:8: [route r] exempt_ip: warning: " net " holds all of the private network " held \
 	": whoever is in it, or is seen by the address of a proxy in it, is not counted; name "    \
 	"single addresses\n"
 #define TRUSTED                                                                                    \
@@ -412,8 +420,8 @@ proxies_are_few_and_counted(void **state)
 		{ PROXIES "[weir]\ntrusted_proxies = 192.0.2.0/24, 2001:db8::/48, 127.0.0.1\n",
 			"" },
 		{ PROXIES "[weir]\ntrusted_proxies = 10.0.0.0/23, ::/0\n",
-			"weir.ini:6: [weir] trusted_proxies: warning: 10.0.0.0/23" WIDE
-			"weir.ini:6: [weir] trusted_proxies: warning: ::/0" WIDE },
+			"weir.ini:9: [weir] trusted_proxies: warning: 10.0.0.0/23" WIDE
+			"weir.ini:9: [weir] trusted_proxies: warning: ::/0" WIDE },
 		{ PROXIES "exempt_ip = 192.168.1.0/24, 10.0.0.0/9, 172.16.0.0/13, fd00::/9\n", "" },
 		{ PROXIES "exempt_ip = 10.0.0.0/8\n", PRIVATE("10.0.0.0/8", "10.0.0.0/8") },
 		{ PROXIES "exempt_ip = 172.0.0.0/8\n", PRIVATE("172.0.0.0/8", "172.16.0.0/12") },
@@ -421,22 +429,22 @@ proxies_are_few_and_counted(void **state)
 		{ PROXIES "exempt_ip = 0.0.0.0/0\n", PRIVATE("0.0.0.0/0", "10.0.0.0/8") },
 		{ PROXIES "exempt_ip = 192.0.2.7, 198.51.100.0/24\n"
 			  "[weir]\ntrusted_proxies = 198.51.101.1, 198.51.100.9\n",
-			"weir.ini:5: [route r] exempt_ip: warning: 198.51.100.9" TRUSTED },
+			"weir.ini:8: [route r] exempt_ip: warning: 198.51.100.9" TRUSTED },
 		{ PROXIES "exempt_ip = 198.51.100.9\n[weir]\ntrusted_proxies = 2001:db8::1, "
 			  "198.51.100.0/24, 192.0.2.1\n",
-			"weir.ini:5: [route r] exempt_ip: warning: 198.51.100.0/24" TRUSTED },
+			"weir.ini:8: [route r] exempt_ip: warning: 198.51.100.0/24" TRUSTED },
 		{ PROXIES "exempt_ip = 198.51.100.9\n[weir]\ntrusted_proxies = 198.51.100.8\n",
 			"" },
-		{ PROXIES "limit = l\n[limit l]\npolicy = 5/1m\n[override o]\nlimit = l\n"
+		{ PROXIES "[override o]\nlimit = l\n"
 			  "for = ip 192.0.0.0/8\nexempt = yes\n",
 			"weir.ini:10: [override o] for: warning: 192.0.0.0/8 holds all of the "
 			"private network 192.168.0.0/16: whoever is in it, or is seen by the "
 			"address of a proxy in it, is not counted; name single addresses\n" },
-		{ PROXIES "limit = l\n[limit l]\npolicy = 5/1m\n[override o]\nlimit = l\n"
+		{ PROXIES "[override o]\nlimit = l\n"
 			  "for = ip 198.51.100.9\nfor = user x\nexempt = yes\n"
 			  "[weir]\ntrusted_proxies = 198.51.100.9\n",
 			"weir.ini:10: [override o] for: warning: 198.51.100.9" TRUSTED },
-		{ PROXIES "limit = l\n[limit l]\npolicy = 5/1m\n[override o]\nlimit = l\n"
+		{ PROXIES "[override o]\nlimit = l\n"
 			  "for = ip 198.51.100.9, 10.0.0.0/8\nblock = yes\n"
 			  "[weir]\ntrusted_proxies = 198.51.100.9\n",
 			"" },
@@ -460,7 +468,7 @@ no_request_costs_more_than_a_bucket_holds(void **state)
 	"weir.ini:8: [route r] cost: warning: a request may cost more than policy " what           \
 	" ever holds (burst " holds "), and would never be admitted; write max " max "\n"
 #define BEHIND                                                                                     \
-	BACKEND "[limit l]\npolicy = 8/1m burst 9 shards 2\n[route r]\nmatch = *\nlimit = l\n"
+	BACKEND "[limit l]\npolicy = 8/1m burst 8 shards 2\n[route r]\nmatch = *\nlimit = l\n"
 	static const struct {
 		const char *ini, *said;
 	} rows[] = {

@@ -46,11 +46,39 @@ identities_say_what_is_wrong(void **state)
 {
 	static const char bits[] =
 		"wants the bits for IPv4, 1 to 32, and for IPv6, 1 to 128, such as ip/24/48";
-	static const char *const wrong_bits[] = { "ip/", "ip/24", "ip/24/", "ip//48", "ip/33/64",
-		"ip/24/129", "ip/0/64", "ip/24/48/2", "ip/a/b" };
+	static const char *const wrong_bits[] = { "ip/", "ip/24/", "ip//48", "ip/33/64",
+		"ip/24/129", "ip/0/64", "ip/24/48/2", "ip/a/b", "ip/129", "ip/a" };
 	static const struct {
 		const char *value, *said;
 	} wrong[] = {
+		/* what is written elsewhere, or forgotten */
+		{ "X-API-Key, ip",
+			"\"X-API-Key\" says not where it is found; did you mean \"header "
+			"X-API-Key\"?" },
+		{ "HEADER X, ip",
+			"\"HEADER\" is none of ip, user, header, cookie, param, env, host, path, "
+			"backend, route, all; did you mean \"header\"?" },
+		{ "192.0.2.1",
+			"\"192.0.2.1\" is an address; write ip, and name addresses in an "
+			"[override] of this limit" },
+		{ "ip/48",
+			"\"ip/48\" wants the bits for IPv4 and for IPv6; write ip/32/48 for IPv6 "
+			"alone, an IPv4 address being all of its 32 bits" },
+		{ "ipv6/48",
+			"\"ipv6/48\" wants the bits for IPv4 and for IPv6; write ip/32/48 for "
+			"IPv6 alone, an IPv4 address being all of its 32 bits" },
+		{ "ip6/24",
+			"\"ip6/24\" wants the bits for IPv4 and for IPv6; write ip/32/24 for IPv6 "
+			"alone, an IPv4 address being all of its 32 bits" },
+		{ "ipv6/x",
+			"\"ipv6/x\" wants the bits for IPv4 and for IPv6; write ip/32/48 for IPv6 "
+			"alone, an IPv4 address being all of its 32 bits" },
+		{ "ip/24",
+			"\"ip/24\" wants the bits for IPv4 and for IPv6; write ip/24/64, 64 being "
+			"those of IPv6 if nothing is said" },
+		{ "ipv4/48",
+			"\"ipv4/48\" wants the bits for IPv4 and for IPv6; write ip/24/64, 64 "
+			"being those of IPv6 if nothing is said" },
 		{ "ip, user",
 			"\"user\" is never asked for, since what stands before it is always "
 			"there" },

@@ -125,7 +125,19 @@ lists_say_what_is_wrong(void **state)
 		{ "ip example.org",
 			"\"example.org\" is no network; write 192.0.2.0/24, 2001:db8::/32 or an "
 			"address" },
-		{ "192.0.2.1", "\"192.0.2.1\" is none of ip, user, header, cookie, param, env" },
+		{ "192.0.2.1", "\"192.0.2.1\" is an address; write ip 192.0.2.1" },
+		{ "2001:db8::/32, ip ::1",
+			"\"2001:db8::/32\" is an address; write ip 2001:db8::/32" },
+		{ "ip 192.0.2.1, ip ::1",
+			"\"ip ::1\": the items of such a list are networks alone; write ::1" },
+		{ "X-API-Key a",
+			"\"X-API-Key\" says not where it is found; did you mean \"header "
+			"X-API-Key\"?" },
+		{ "header X-API-Key a, header X-API-Key b",
+			"header X-API-Key stands once, in front of the list; leave it out behind "
+			"a comma" },
+		{ "user a, user b",
+			"user stands once, in front of the list; leave it out behind a comma" },
 		{ "host a", "\"host\" is none of ip, user, header, cookie, param, env" },
 		{ "user alice bob",
 			"\"alice bob\" has a blank; a list is separated by commas, and a name with "
@@ -232,9 +244,11 @@ files_are_kept_from_others(void **state)
 		(unsigned)geteuid());
 	assert_said_of(OVERRIDE, missing);
 	assert_int_equal(rmdir("keys"), 0);
-	/* An empty plan is one that nobody has bought yet. */
+	/* An empty plan is one that nobody has bought yet, or a file that was not written. */
 	write_list("keys", "# none\n", 0600);
-	assert_said_of(OVERRIDE, "");
+	assert_said_of(OVERRIDE,
+		"weir.ini:14: [override o] for: warning: DIR/keys holds no item, so it names "
+		"nobody\n");
 }
 
 static void
@@ -274,7 +288,17 @@ overrides_are_judged_by_themselves(void **state)
 			"this could replace; did you mean \"daily\"?\n" },
 		{ "[override o]\nlimit = l\nfor = user a\npolicy = 100/10m\n",
 			"weir.ini:14: [override o] policy: limit l has no policy \"10m\" that this "
-			"could replace; add name 1s to replace that one\n" },
+			"could replace; write policy = 100/10m name 1s\n" },
+		{ "[override o]\nlimit = l\nfor = user a\npolicy = 100/2s burst 9\n",
+			"weir.ini:14: [override o] policy: limit l has no policy \"2s\" that this "
+			"could replace; write policy = 100/2s burst 9 name 1s\n" },
+		{ "[override o]\nlimit = l\nfor = user a\npolicy = 9/1s\n"
+		  "policy = 50000/month calendar\n",
+			"weir.ini:15: [override o] policy: limit l has no policy \"month\" that "
+			"this could replace; write policy = 50000/month calendar name daily\n" },
+		{ "[override o]\nlimit = l\nfor = user a\npolicy = 9/1m name other\n",
+			"weir.ini:14: [override o] policy: limit l has no policy \"other\" that "
+			"this could replace; write name 1s to replace that one\n" },
 		{ "[override o]\nlimit = l\nfor = user a\npolicy = 9/1s\npolicy = 8/2s name 1s\n",
 			"weir.ini:15: [override o] policy: \"1s\" names a policy already at "
 			"weir.ini:14; give one of them another name, such as: 8/2s name second\n" },

@@ -132,6 +132,8 @@ rows_are_covered_or_not(void **state)
 		{ GLOB("GET", "*", false), REGEX(NULL, "x", true), false },
 		{ GLOB("GET|POST", "**", false), BELOW("POST", "/x", true), true },
 		{ GLOB("GET|POST", "*", false), BELOW("POST|PUT", "/x", true), false },
+		{ GLOB("GET", "*", false), BELOW("HEAD", "/x", true), true },
+		{ GLOB("HEAD", "*", false), BELOW("GET", "/x", true), false },
 		{ BELOW(NULL, "/", false), BELOW(NULL, "/x", true), true },
 		{ BELOW(NULL, "/", false), GLOB(NULL, "*", false), false },
 		{ BELOW(NULL, "/", false), REGEX(NULL, "^/x", false), false },

@@ -52,6 +52,8 @@ every_algorithm_has_its_numbers(void **state)
 			false },
 		{ "999999999999999/month calendar name plan", "plan", POLICY_CALENDAR,
 			UINT64_C(999999999999999), 31 * US_PER_DAY, 0, CALENDAR_MONTH, false },
+		{ "9/day calendar name UTC", "UTC", POLICY_CALENDAR, 9, US_PER_DAY, 0, CALENDAR_DAY,
+			false },
 		{ "concurrent 6", "concurrent", POLICY_CONCURRENT, 6, 0, 600 * US_PER_S, 0, false },
 		{ "concurrent 1000 lease 2h name running shadow", "running", POLICY_CONCURRENT,
 			1000, 0, 7200 * US_PER_S, 0, true },
@@ -171,7 +173,22 @@ policies_say_what_is_wrong(void **state)
 			"the count \"x\" is no whole number from 1 to 999999999999999" },
 		{ "1000/day calendar burst 5",
 			"\"burst\" is of a token bucket, and this is none; leave it out" },
+		{ "20/day calendar Europe/Berlin",
+			"\"Europe/Berlin\": all calendars go by one time zone; write timezone = "
+			"ZONE into [weir]" },
+		{ "20/day calendar name x timezone UTC",
+			"\"timezone\": all calendars go by one time zone; write timezone = ZONE "
+			"into [weir]" },
+		{ "20/day calendar UTC",
+			"\"UTC\": all calendars go by one time zone; write timezone = ZONE into "
+			"[weir]" },
 		/* requests at a time */
+		{ "2 concurrent", "this is written concurrent 2" },
+		{ "2 concurrent lease 20m", "this is written concurrent 2" },
+		{ "concurrent=2", "this is written concurrent 2" },
+		{ "concurrent:2 name x", "this is written concurrent 2" },
+		{ "concurrent=", "requests at a time are written concurrent N" },
+		{ "10/1s concurrent", "requests at a time are written concurrent N" },
 		{ "concurrent", "concurrent wants a number, such as concurrent 6" },
 		{ "concurrent lease 10m", "concurrent wants a number, such as concurrent 6" },
 		{ "concurrent 6/1s",

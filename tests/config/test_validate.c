@@ -83,8 +83,13 @@ long_windows_want_a_store_that_lasts(void **state)
 		{ BACKEND ROUTE "limit = a\n[limit a]\npolicy = 50/61m\n[memory]\nstate = "
 				"/run/weir/state\n",
 			"weir.ini:7: [limit a] policy: warning: a count over 61m is lost at a "
-			"reboot; "
-			"add [redis], or [memory] state = a file on a disk\n" },
+			"reboot, since [memory] state is in /run/; add [redis], or [memory] state "
+			"= a file on a disk, such as /var/lib/weir/state\n" },
+		{ BACKEND ROUTE "limit = a\n[limit a]\npolicy = 5/day calendar\n[memory]\nstate = "
+				"/tmp/weir/state\n",
+			"weir.ini:7: [limit a] policy: warning: a count over a day is lost at a "
+			"reboot, since [memory] state is in /tmp/; add [redis], or [memory] state "
+			"= a file on a disk, such as /var/lib/weir/state\n" },
 		{ BACKEND ROUTE "limit = a\n[limit a]\npolicy = 50/1d\n[memory]\nstate = "
 				"/var/lib/weir/state\n",
 			"" },

@@ -469,9 +469,18 @@ routes_say_what_is_wrong(void **state)
 		{ "headers", "ratelimit-07, x-ratelimit, ratelimit-06",
 			"ratelimit, ratelimit-06 and ratelimit-07 write the same RateLimit-Policy, "
 			"each in its own way; choose one" },
-		{ "headers", "x-ratelimit,",
-			"\"\" is none of none, x-ratelimit, x-ratelimit-epoch, ratelimit, "
-			"ratelimit-06, ratelimit-07" },
+		{ "headers", "RateLimit",
+			"\"RateLimit\" is none of none, x-ratelimit, x-ratelimit-epoch, "
+			"ratelimit, ratelimit-06, ratelimit-07; did you mean \"ratelimit\"?" },
+		{ "headers", "draft",
+			"\"draft\" is none of none, x-ratelimit, x-ratelimit-epoch, ratelimit, "
+			"ratelimit-06, ratelimit-07; did you mean \"ratelimit\"?" },
+		{ "limit", "none",
+			"there is no [limit none]; a route without limits has no such line, or "
+			"nothing behind limit =" },
+		{ "exempt_ip", "ip ::1",
+			"\"ip ::1\": the items of such a list are networks alone; write ::1" },
+		{ "headers", "x-ratelimit,", "an item of the list is empty" },
 		{ "retry_jitter", "101%",
 			"\"101%\" is neither 0 nor a percentage from 0% to 100%" },
 		{ "retry_jitter", "%", "\"%\" is neither 0 nor a percentage from 0% to 100%" },

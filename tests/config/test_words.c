@@ -146,6 +146,13 @@ every_algorithm_has_its_words(void **state)
 			"64 at once, then 100 a second; at most 164 in the first second, 8640064 a "
 			"day; in 4 shards of 16 "
 			"at once" },
+		/* what the shards hold, and not what is written */
+		{ "7/1m burst 13 shards 4",
+			"12 at once, then one every 8.571 s; at most 16 in the first minute, "
+			"10088 a day; in 4 shards of 3 at once" },
+		{ "3/1s burst 4 shards 3",
+			"3 at once, then 3 a second; at most 6 in the first second, 259203 a day; "
+			"in 3 shards of 1 at once" },
 		{ "5/1m shadow",
 			"5 at once, then one every 12 s; at most 10 in the first minute, 7205 a "
 			"day (only counted)" },
@@ -283,6 +290,16 @@ a_route_says_what_it_takes_and_where_it_goes(void **state)
 		"route default: * -> no limit, backend php\n");
 }
 
+static void
+a_cost_without_maximum_says_so(void **state)
+{
+	(void)state;
+	assert_route("[backend php]\nserver = unix:/b\n[limit a]\npolicy = 9/1m\n"
+		     "[route r]\nmatch = *\nlimit = a\ncost = param n\n",
+		"route r: * -> limit a, backend php; costs what param n says, and never passes if "
+		"that is no number\n");
+}
+
 /* A thousand patterns are no line to be read. */
 static void
 many_patterns_are_counted(void **state)
@@ -306,6 +323,7 @@ main(void)
 		cmocka_unit_test(an_override_of_some_policies_says_which),
 		cmocka_unit_test(several_policies_have_a_line_each),
 		cmocka_unit_test(a_route_says_what_it_takes_and_where_it_goes),
+		cmocka_unit_test(a_cost_without_maximum_says_so),
 		cmocka_unit_test(many_patterns_are_counted),
 	};
 

@@ -287,6 +287,14 @@ rig_decisions(const char *limit, const char *result)
 }
 
 int64_t
+rig_rejections(const char *limit, const char *policy, const char *result)
+{
+	const struct slice values[] = { slice_of(limit), slice_of(policy), slice_of(result) };
+
+	return counter_sum(counter_find(COUNT_POLICY_REJECTIONS, values));
+}
+
+int64_t
 rig_backend_failures(const char *backend, const char *reason)
 {
 	return sum_of(COUNT_BACKEND_FAILURES, backend, reason);

@@ -62,6 +62,7 @@ unsigned rig_status(struct rig *rig, const char *method, const char *uri, const 
 /* How many requests of a route have come to this. */
 int64_t rig_outcome(const char *route, const char *outcome);
 int64_t rig_decisions(const char *limit, const char *result);
+int64_t rig_rejections(const char *limit, const char *policy, const char *result);
 int64_t rig_backend_failures(const char *backend, const char *reason);
 
 /* Requests under way in the gate and at backend "app"; connections. */

@@ -4,6 +4,8 @@
  */
 #include "serve.h"
 
+#include "../../src/gate/gate_private.h"
+
 #include <stdio.h>
 #include <unistd.h>
 
@@ -176,7 +178,7 @@ jitter_spreads_and_is_never_early(void **state)
 		     "limit = one\nheaders = ratelimit-07\nretry_jitter = 50%\n");
 	assert_int_equal(rig_status(&rig, "GET", "/", NULL), 200);
 	for (unsigned i = 0; i < TRIES; i++) {
-		char sentence[100], reset[100];
+		char sentence[100], words[WAIT_TEXT_SIZE], reset[100];
 
 		ask(&answer, "/", "text/plain");
 		const long wait = number_of(answer_field(&answer, "Retry-After"));
@@ -185,7 +187,8 @@ jitter_spreads_and_is_never_early(void **state)
 		low = wait < low ? wait : low;
 		high = wait > high ? wait : high;
 		/* Whatever it says, it says the same everywhere. */
-		(void)snprintf(sentence, sizeof sentence, "Try again in %ld seconds.", wait);
+		(void)snprintf(
+			sentence, sizeof sentence, "Try again in %s.", wait_text(wait, words));
 		assert_has(answer_body(&answer), sentence);
 		(void)snprintf(reset, sizeof reset, "limit=1, remaining=0, reset=%ld", wait);
 		assert_slice(answer_field(&answer, "RateLimit"), slice_of(reset));
@@ -193,6 +196,29 @@ jitter_spreads_and_is_never_early(void **state)
 	}
 	/* All in the same third of the range: less likely than 3 in 10^28. */
 	assert_true(high - low > 600);
+}
+
+/* A wait of 20 seconds becomes one of 20 to 22. */
+static void
+jitter_of_ten_percent_is_as_much_at_times(void **state)
+{
+	long low = 1000, high = 0;
+
+	(void)state;
+	open_rig(APP "[limit one]\npolicy = 1/20s\n" ALL "limit = one\nretry_jitter = 10%\n");
+	assert_int_equal(rig_status(&rig, "GET", "/", NULL), 200);
+	for (unsigned i = 0; i < TRIES; i++) {
+		struct answer answer;
+
+		ask(&answer, "/", "*/*");
+		const long wait = number_of(answer_field(&answer, "Retry-After"));
+
+		low = wait < low ? wait : low;
+		high = wait > high ? wait : high;
+		answer_release(&answer);
+	}
+	assert_in_range(low, 1, 20);
+	assert_int_equal(high, 22);
 }
 
 static void
@@ -448,6 +474,7 @@ main(void)
 		TEST(what_only_counts_is_never_told),
 		TEST(nothing_is_told_where_nothing_is_enforced),
 		TEST(jitter_spreads_and_is_never_early),
+		TEST(jitter_of_ten_percent_is_as_much_at_times),
 		TEST(retry_after_is_not_before_the_window_of_any_policy_ends),
 		TEST(short_waits_have_no_jitter),
 		TEST(cost_beyond_the_burst_is_told_apart),

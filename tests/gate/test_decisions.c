@@ -75,12 +75,12 @@ lock_of_the_memory_store_that_is_held_lets_pass_and_is_told_of(void **state)
 	open_rig(APP "[limit one]\npolicy = 1/1h\n" ALL "limit = one\n");
 	const int64_t undecided = rig_outcome("all", "undecided");
 
-	for (uint32_t i = 0; i < rig.memory->header->stripe_count; i++)
+	for (uint32_t i = 0; i < rig.memory->layout.stripe_count; i++)
 		assert_int_equal(
 			pthread_mutex_lock(&memory_stripe_at(rig.memory, i).stripe->lock), 0);
 	for (unsigned i = 0; i < 3; i++)
 		assert_int_equal(rig_status(&rig, "GET", "/", NULL), 200);
-	for (uint32_t i = 0; i < rig.memory->header->stripe_count; i++)
+	for (uint32_t i = 0; i < rig.memory->layout.stripe_count; i++)
 		assert_int_equal(
 			pthread_mutex_unlock(&memory_stripe_at(rig.memory, i).stripe->lock), 0);
 	assert_int_equal(rig_outcome("all", "undecided") - undecided, 3);

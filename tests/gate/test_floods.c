@@ -16,6 +16,7 @@ enum { CLIENTS = 32 };
 struct flood {
 	int fds[CLIENTS];
 	unsigned long asked, admitted;
+	bool is_varied; /* each request costs another number of tokens */
 };
 
 static void
@@ -37,13 +38,17 @@ flood_close(struct flood *flood)
 static void
 flood_wave(struct flood *flood)
 {
-	struct buf bytes;
+	for (size_t i = 0; i < CLIENTS; i++) {
+		struct buf bytes;
+		char uri[32] = "/";
 
-	bytes_init(&bytes);
-	put_ask(&bytes, "192.0.2.1");
-	for (size_t i = 0; i < CLIENTS; i++)
+		if (flood->is_varied)
+			(void)snprintf(uri, sizeof uri, "/?n=%lu", 2 + (flood->asked + i) % 900);
+		bytes_init(&bytes);
+		put_ask(&bytes, uri, "192.0.2.1");
 		assert_true(socket_send(flood->fds[i], buf_slice(&bytes)));
-	buf_release(&bytes);
+		buf_release(&bytes);
+	}
 	for (size_t i = 0; i < CLIENTS; i++) {
 		struct answer answer;
 
@@ -126,10 +131,78 @@ flood_costs_redis_a_call_for_each_refill(void **state)
 	assert_true(flood.asked > 500);
 	/* All of them reach a client: nothing is refused that would be admitted. */
 	assert_in_range(flood.admitted - admitted, refills - 2, refills);
-	/* At a refill one asks for all, and before it perhaps a few in vain: what is known ends as
-	 * much too early as the way to Redis is long. */
+	/* At a refill one asks for all, and none before it. */
 	assert_in_range(redis_calls() - before, flood.admitted - admitted,
-		3 * refills + (unsigned long)(passed / 1000000) + 1);
+		flood.admitted - admitted + (unsigned long)(passed / 1000000) + 2);
+	flood_close(&flood);
+}
+
+static void
+send_ask(int fd)
+{
+	struct buf bytes;
+
+	bytes_init(&bytes);
+	put_ask(&bytes, "/", "192.0.2.1");
+	assert_true(socket_send(fd, buf_slice(&bytes)));
+	buf_release(&bytes);
+}
+
+/* The way to Redis takes long, so what is known ends long before the refill: nobody asks in that
+ * time, since it would be in vain, and nobody is refused. */
+static void
+who_asks_waits_until_the_refill_has_happened(void **state)
+{
+	struct answer answer;
+	struct flood flood;
+
+	(void)state;
+	rig_open(&rig,
+		with_redis("", "5s", NONE "[limit one]\npolicy = 1/1s\n" ALL "limit = one\n"));
+	flood_open(&flood);
+	redis_server_freeze(&server);
+	const int64_t sent = clock_monotonic_us();
+
+	send_ask(flood.fds[0]);
+	assert_soon(clock_monotonic_us() - sent > 300000);
+	redis_server_thaw(&server);
+	answer_read(&answer, flood.fds[0], 1);
+	assert_int_equal(answer_status(&answer), 200);
+	answer_release(&answer);
+	const unsigned long before = redis_calls();
+
+	assert_soon(clock_monotonic_us() - sent > 1050000);
+	flood_wave(&flood);
+	assert_int_equal(flood.admitted, 1);
+	assert_int_equal(redis_calls() - before, 1);
+	flood_close(&flood);
+}
+
+/* What is asked of Redis about a log of a thousand requests is dear. */
+static void
+flood_of_many_costs_costs_redis_hardly_more(void **state)
+{
+	struct flood flood;
+
+	(void)state;
+	rig_open(&rig,
+		with_redis("", "5s",
+			NONE "[limit log]\npolicy = 1000/1h sliding-log\n" ALL
+			     "limit = log\ncost = param n max 1000\n"));
+	flood_open(&flood);
+	assert_int_equal(rig_status(&rig, "GET", "/?n=999", NULL), 200);
+	flood.is_varied = true;
+	const unsigned long before = redis_calls();
+	const int64_t started = clock_monotonic_us();
+
+	flood_for(&flood, 1200000);
+	const unsigned long seconds =
+		(unsigned long)((clock_monotonic_us() - started) / 1000000) + 1;
+
+	assert_true(flood.asked > 500);
+	assert_int_equal(flood.admitted, 0);
+	/* Until the first answer has come all of the first wave ask. */
+	assert_in_range(redis_calls() - before, seconds, CLIENTS + 5 * seconds);
 	flood_close(&flood);
 }
 
@@ -154,7 +227,7 @@ client_that_asks_for_others_may_go(void **state)
 	assert_soon(clock_monotonic_us() - learnt > 1100000);
 	redis_server_freeze(&server);
 	bytes_init(&bytes);
-	put_ask(&bytes, "192.0.2.1");
+	put_ask(&bytes, "/", "192.0.2.1");
 	for (unsigned i = 0; i < LENGTH_OF(fds); i++) {
 		fds[i] = rig_connect(&rig);
 		assert_true(socket_send(fds[i], buf_slice(&bytes)));
@@ -200,7 +273,7 @@ those_who_wait_are_answered_when_redis_does_not(void **state)
 
 	redis_server_freeze(&server);
 	bytes_init(&bytes);
-	put_ask(&bytes, "192.0.2.1");
+	put_ask(&bytes, "/", "192.0.2.1");
 	for (unsigned i = 0; i < LENGTH_OF(fds); i++) {
 		fds[i] = rig_connect(&rig);
 		assert_true(socket_send(fds[i], buf_slice(&bytes)));
@@ -260,6 +333,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		REDIS_TEST(flood_costs_redis_a_call_a_second),
 		REDIS_TEST(flood_costs_redis_a_call_for_each_refill),
+		REDIS_TEST(who_asks_waits_until_the_refill_has_happened),
+		REDIS_TEST(flood_of_many_costs_costs_redis_hardly_more),
 		REDIS_TEST(client_that_asks_for_others_may_go),
 		REDIS_TEST(those_who_wait_are_answered_when_redis_does_not),
 		REDIS_TEST(reset_shows_within_a_second_and_a_reload_at_once),

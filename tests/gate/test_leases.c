@@ -245,10 +245,33 @@ decision_that_nobody_hears_holds_nothing(void **state)
 		(void)close(fds[i]);
 }
 
+/* A key lives for a second longer than its leases. */
 static void
-place_is_renewed_while_the_request_lasts(void **state)
+place_is_renewed_when_a_third_of_its_lease_is_over(void **state)
 {
-	long long least = 1000000, left;
+	long long least = 5001, left;
+
+	(void)state;
+	serve(with_redis("", "5s",
+		      APP "[limit two]\npolicy = concurrent 2 lease 4s\n" ALL "limit = two\n"),
+		says_nothing);
+	const int fd = hold();
+
+	while ((left = redis_number(look, "PTTL " KEY)) <= least && left > 0) {
+		least = left;
+		(void)poll(NULL, 0, 1);
+	}
+	/* A half would be at 3001. */
+	assert_in_range(least, 3150, 3700);
+	assert_in_range(left, 4800, 5001);
+	(void)close(fd);
+	assert_soon(!is_held());
+}
+
+static void
+place_is_held_for_as_long_as_the_request_lasts(void **state)
+{
+	long long left;
 
 	(void)state;
 	serve(with_redis("", "5s",
@@ -256,12 +279,11 @@ place_is_renewed_while_the_request_lasts(void **state)
 		says_nothing);
 	const int fd = hold();
 
-	/* Two times over: what was to end is prolonged. */
-	for (unsigned i = 0; i < 2; i++) {
-		assert_soon((left = redis_number(look, "PTTL " KEY)) > 0 && left < 1800);
-		least = left;
-		assert_soon((left = redis_number(look, "PTTL " KEY)) > least ||
-			redis_number(look, "EXISTS " KEY) == 0);
+	/* Three times over: what was to end is prolonged. */
+	for (unsigned i = 0; i < 3; i++) {
+		assert_soon((left = redis_number(look, "PTTL " KEY)) < 1800);
+		assert_true(left > 0);
+		assert_soon((left = redis_number(look, "PTTL " KEY)) > 1800 || left < 0);
 		assert_true(is_held());
 	}
 	(void)close(fd);
@@ -283,7 +305,8 @@ main(void)
 		REDIS_TEST(cut_requests_give_their_places_back),
 		REDIS_TEST(client_that_goes_before_the_decision_holds_nothing),
 		REDIS_TEST(decision_that_nobody_hears_holds_nothing),
-		REDIS_TEST(place_is_renewed_while_the_request_lasts),
+		REDIS_TEST(place_is_renewed_when_a_third_of_its_lease_is_over),
+		REDIS_TEST(place_is_held_for_as_long_as_the_request_lasts),
 	};
 
 	if (rig_start() != 0)

@@ -109,7 +109,9 @@ smaller_costs_are_asked_for_and_larger_ones_told_their_own_wait(void **state)
 	game_init(&game, &made);
 	assert_int_equal(request(&game, 7).verdict, VERDICT_ADMITTED);
 	assert_int_equal(request(&game, 5).verdict, VERDICT_REJECTED);
-	assert_false(is_known(&game, 4, &decision));
+	assert_false(is_known(&game, 3, &decision));
+	assert_true(is_known(&game, 4, &decision));
+	assert_int_equal(decision_violated(&decision)->retry_us, 6 * US_PER_S);
 	assert_true(is_known(&game, 5, &decision));
 	assert_int_equal(decision_violated(&decision)->retry_us, 12 * US_PER_S);
 	assert_true(is_known(&game, 10, &decision));
@@ -118,13 +120,40 @@ smaller_costs_are_asked_for_and_larger_ones_told_their_own_wait(void **state)
 	assert_int_equal(decision_violated(&decision)->retry_us, -1);
 	assert_int_equal(decision_retry_after_s(&decision), 0);
 	/* What is known of a smaller cost stays when a larger one is rejected. */
-	assert_int_equal(request(&game, 4).verdict, VERDICT_REJECTED);
 	const struct rejection_key key = key_of(&game);
 	const struct decision larger = truth(&game, 9);
 
 	rejections_keep(
 		game.rejections, &key, larger.outcomes, 9, game.now_us, game.now_us, larger.now_us);
 	assert_true(is_known(&game, 4, &decision));
+	rejections_free(game.rejections);
+}
+
+/* An operator empties the store, and others are quick to use it: what is rejected next has room for
+ * less. */
+static void
+what_an_answer_disproves_is_forgotten(void **state)
+{
+	struct made_limit made;
+	struct game game;
+	struct decision decision;
+
+	(void)state;
+	make_limit(&made, "page", "10/1h sliding-log");
+	game_init(&game, &made);
+	(void)ask_store(&game, 10);
+	assert_int_equal(request(&game, 2).verdict, VERDICT_REJECTED);
+	game.kept.len = 0;
+	(void)ask_store(&game, 6);
+	assert_true(is_known(&game, 2, &decision));
+	assert_int_equal(request(&game, 5).verdict, VERDICT_REJECTED);
+	assert_false(is_known(&game, 4, &decision));
+	assert_true(is_known(&game, 5, &decision));
+	/* Also when there is as little left again. */
+	game.now_us += 10 * US_PER_S;
+	(void)ask_store(&game, 4);
+	assert_int_equal(request(&game, 3).verdict, VERDICT_REJECTED);
+	assert_false(is_known(&game, 2, &decision));
 	rejections_free(game.rejections);
 }
 
@@ -253,6 +282,7 @@ main(void)
 		cmocka_unit_test(steps_of_the_stores_clock_change_nothing_for_longer_than_a_second),
 		cmocka_unit_test(flood_costs_a_call_for_each_refill_and_one_a_second),
 		cmocka_unit_test(smaller_costs_are_asked_for_and_larger_ones_told_their_own_wait),
+		cmocka_unit_test(what_an_answer_disproves_is_forgotten),
 		cmocka_unit_test(what_may_be_given_back_or_only_counts_is_not_kept),
 		cmocka_unit_test(another_configuration_knows_nothing),
 		cmocka_unit_test(what_is_known_of_several_limits_is_told_together),

@@ -173,6 +173,61 @@ the_way_to_the_store_never_makes_a_wait_too_short(void **state)
 	rejections_free(game.rejections);
 }
 
+/* ---- rates that have changed ---- */
+
+/* A bucket that another configuration has left, at another rate. */
+static unsigned
+play_after_a_change(const char *former_policy, const char *policy)
+{
+	struct made_limit former, made;
+	struct game game;
+	unsigned known = 0;
+
+	make_limit(&former, "page", former_policy);
+	make_limit(&made, "page", policy);
+	game_init(&game, &made);
+	for (int n = rand() % 40; n > 0; n--) {
+		(void)ask(&game.kept, &former, 1 + (uint64_t)(rand() % 3),
+			game.now_us + game.offset_us);
+		game.now_us += rand() % 100000;
+	}
+	for (unsigned n = 0; n < 30; n++) {
+		const uint64_t cost = 1 + (uint64_t)(rand() % 5);
+		struct decision decision;
+
+		game.now_us += rand() % 100000;
+		if (!is_known(&game, cost, &decision)) {
+			(void)request(&game, cost);
+			continue;
+		}
+		const struct decision right = truth(&game, cost);
+
+		known++;
+		assert_int_equal(right.verdict, VERDICT_REJECTED);
+		assert_row(decision_violated(&decision)->retry_us ==
+				decision_violated(&right)->retry_us,
+			"%s, then %s: cost %u is told %lld and not %lld", former_policy, policy,
+			(unsigned)cost, (long long)decision_violated(&decision)->retry_us,
+			(long long)decision_violated(&right)->retry_us);
+	}
+	rejections_free(game.rejections);
+	return known;
+}
+
+static void
+waits_are_the_stores_whatever_the_rate_was_before(void **state)
+{
+	static const char *const rates[] = { "10/1s name p", "10/3s name p", "20/10s name p",
+		"4/2s name p", "10/1h name p", "10/1s burst 40 name p" };
+	unsigned known = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < 3000; i++)
+		known += play_after_a_change(
+			rates[rand() % LENGTH_OF(rates)], rates[rand() % LENGTH_OF(rates)]);
+	assert_true(known > 5000);
+}
+
 int
 main(void)
 {
@@ -181,6 +236,7 @@ main(void)
 		cmocka_unit_test(the_answer_is_the_stores_with_the_times_moved_on),
 		cmocka_unit_test(the_wait_is_the_stores_with_every_algorithm),
 		cmocka_unit_test(the_way_to_the_store_never_makes_a_wait_too_short),
+		cmocka_unit_test(waits_are_the_stores_whatever_the_rate_was_before),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

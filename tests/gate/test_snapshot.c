@@ -145,6 +145,9 @@ assert_fault_at(const char *ini, unsigned line, const char *where, const char *t
 static void
 files_of_tls_are_read_and_what_is_wrong_is_said_at_their_line(void **state)
 {
+	static const char *const servers[][2] = { { "server = tls:localhost:1", "" },
+		{ "cluster = tls:localhost:1, tls:localhost:2", "" },
+		{ "sentinel = tls:localhost:1", "master = m\n" } };
 	char ini[1000];
 
 	(void)state;
@@ -155,18 +158,21 @@ files_of_tls_are_read_and_what_is_wrong_is_said_at_their_line(void **state)
 	certificate_make(&directory, "ca", "other", "DNS:client", 1);
 #define TLS_FILES(ca, certificate, key)                                                            \
 	(void)snprintf(ini, sizeof ini,                                                            \
-		"[backend none]\ntype = none\n[redis]\nserver = tls:localhost:1\ntls_ca = "        \
-		"%s\ntls_cert = %s\ntls_key = %s\n" KEYED,                                         \
-		directory_path(&directory, ca).text, directory_path(&directory, certificate).text, \
-		directory_path(&directory, key).text)
-	TLS_FILES("ca.pem", "client.pem", "client.key");
-	assert_null(fault_of(ini));
-	TLS_FILES("nowhere.pem", "client.pem", "client.key");
-	assert_fault_at(ini, 5, "[redis] tls_ca", "No such file");
-	TLS_FILES("ca.pem", "client.key", "client.key");
-	assert_fault_at(ini, 6, "[redis] tls_cert", "holds no certificate in PEM");
-	TLS_FILES("ca.pem", "client.pem", "other.key");
-	assert_fault_at(ini, 7, "[redis] tls_key", "is the key of another certificate");
+		"[backend none]\ntype = none\n[redis]\n%s\ntls_ca = "                              \
+		"%s\ntls_cert = %s\ntls_key = %s\n%s" KEYED,                                       \
+		servers[i][0], directory_path(&directory, ca).text,                                \
+		directory_path(&directory, certificate).text,                                      \
+		directory_path(&directory, key).text, servers[i][1])
+	for (size_t i = 0; i < LENGTH_OF(servers); i++) {
+		TLS_FILES("ca.pem", "client.pem", "client.key");
+		assert_null(fault_of(ini));
+		TLS_FILES("nowhere.pem", "client.pem", "client.key");
+		assert_fault_at(ini, 5, "[redis] tls_ca", "No such file");
+		TLS_FILES("ca.pem", "client.key", "client.key");
+		assert_fault_at(ini, 6, "[redis] tls_cert", "holds no certificate in PEM");
+		TLS_FILES("ca.pem", "client.pem", "other.key");
+		assert_fault_at(ini, 7, "[redis] tls_key", "is the key of another certificate");
+	}
 }
 
 /* The name of the bucket that the last rejection was told with. */

@@ -53,9 +53,9 @@ redis_calls(void)
 }
 
 void
-put_ask(struct buf *out, const char *address)
+put_ask(struct buf *out, const char *uri, const char *address)
 {
-	const char *const params[] = { "REQUEST_METHOD", "GET", "REQUEST_URI", "/", "REMOTE_ADDR",
+	const char *const params[] = { "REQUEST_METHOD", "GET", "REQUEST_URI", uri, "REMOTE_ADDR",
 		address, NULL };
 
 	put_request(out, &(const struct request_spec){ .params = params, .keep = true });

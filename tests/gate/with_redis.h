@@ -22,6 +22,6 @@ const char *with_redis(const char *before, const char *deadline, const char *ini
 unsigned long redis_calls(void);
 
 /* A request of this client, on a connection that is kept. */
-void put_ask(struct buf *out, const char *address);
+void put_ask(struct buf *out, const char *uri, const char *address);
 
 #endif

@@ -92,6 +92,36 @@ decide_kept(const struct check *check, struct kept *const *kept, int64_t now_us)
 	return decision;
 }
 
+/* A lease given back or prolonged without a decision, as a store does it. Returns whether there was
+ * anything to store. */
+static inline bool
+kept_release(struct kept *kept, const struct limit *limit, uint64_t lease)
+{
+	struct bucket bucket = kept_bucket(kept);
+	int64_t words[BUCKET_PACKED_MAX];
+
+	bucket_release(&bucket, limit, lease);
+	if (!bucket.changed)
+		return false;
+	kept->len = bucket_pack(&bucket, words);
+	memcpy(kept->words, words, kept->len * sizeof words[0]);
+	return true;
+}
+
+static inline bool
+kept_renew(struct kept *kept, const struct limit *limit, uint64_t lease, int64_t now_us)
+{
+	struct bucket bucket = kept_bucket(kept);
+	int64_t words[BUCKET_PACKED_MAX];
+
+	bucket_renew(&bucket, limit, lease, now_us);
+	if (!bucket.changed)
+		return false;
+	kept->len = bucket_pack(&bucket, words);
+	memcpy(kept->words, words, kept->len * sizeof words[0]);
+	return true;
+}
+
 static inline struct decision
 ask_for(struct kept *kept, const struct limit *limit, uint64_t cost, uint64_t lease, int64_t now_us)
 {

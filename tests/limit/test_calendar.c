@@ -1,32 +1,8 @@
-/* algorithm.h: when calendar periods end, wherever the process believes to be, and quotas by them.
- */
-#include "asking.h"
+/* algorithm.h: when calendar periods end, wherever the process believes to be. */
+#include "weir/algorithm.h"
 
-#include <time.h>
-
-static void
-live_in(const char *zone)
-{
-	assert_int_equal(setenv("TZ", zone, 1), 0);
-	tzset();
-}
-
-/* "2026-03-29 22:00", UTC. */
-static int64_t
-utc(const char *text)
-{
-	struct tm tm = { 0 };
-	int year, month;
-
-	assert_int_equal(
-		sscanf(text, "%d-%d-%d %d:%d", &year, &month, &tm.tm_mday, &tm.tm_hour, &tm.tm_min),
-		5);
-	tm.tm_year = year - 1900;
-	tm.tm_mon = month - 1;
-	return (int64_t)timegm(&tm) * US_PER_S;
-}
-
-/* ---- when periods end ---- */
+#include "../lib/limits.h"
+#include "zones.h"
 
 struct row {
 	const char *zone;
@@ -112,11 +88,6 @@ periods_end_when_the_date_changes(void **state)
 	}
 }
 
-static const char *const zones[] = { "UTC", "Europe/Berlin", "Europe/London", "America/New_York",
-	"America/Havana", "America/Santiago", "America/Sao_Paulo", "America/St_Johns",
-	"Asia/Beirut", "Asia/Kathmandu", "Africa/Cairo", "Africa/Casablanca", "Australia/Lord_Howe",
-	"Pacific/Apia", "Pacific/Chatham", "Antarctica/Troll", "no/such zone" };
-
 static void
 now_is_always_between_the_first_end_and_the_second(void **state)
 {
@@ -146,103 +117,12 @@ now_is_always_between_the_first_end_and_the_second(void **state)
 	}
 }
 
-/* ---- quotas ---- */
-
-static void
-a_quota_begins_anew_with_each_period(void **state)
-{
-	struct kept kept = { .len = 0 };
-	struct made_limit made;
-	unsigned admitted = 0;
-
-	(void)state;
-	live_in("Europe/Berlin");
-	make_limit(&made, "l", "10/day calendar");
-	/* Every minute of a week with a day of 23 hours in it. */
-	for (int64_t now_us = utc("2026-03-25 23:00"); now_us < utc("2026-04-01 22:00");
-		now_us += 60 * US_PER_S)
-		admitted += ask(&kept, &made, 1, now_us).verdict == VERDICT_ADMITTED;
-	assert_int_equal(admitted, 70);
-	make_limit(&made, "l", "100/month calendar");
-	kept.len = admitted = 0;
-	for (int64_t now_us = utc("2026-01-15 12:00"); now_us < utc("2027-01-15 12:00");
-		now_us += 3600 * US_PER_S)
-		admitted += ask(&kept, &made, 1, now_us).verdict == VERDICT_ADMITTED;
-	assert_int_equal(admitted, 1300);
-}
-
-static void
-who_waits_for_the_end_is_admitted(void **state)
-{
-	struct kept kept = { .len = 0 };
-	struct made_limit made;
-	const int64_t now_us = utc("2026-10-24 22:00") + 123;
-
-	(void)state;
-	live_in("Europe/Berlin");
-	make_limit(&made, "l", "3/day calendar");
-	const struct outcome outcome = exhaust(&kept, &made, 2, now_us).outcomes[0];
-
-	assert_int_equal(outcome.remaining, 1);
-	assert_int_equal(outcome.retry_us, 25 * 3600 * US_PER_S - 123);
-	assert_false(admits(&kept, &made, 2, now_us + outcome.retry_us - 1));
-	assert_true(admits(&kept, &made, 3, now_us + outcome.retry_us));
-}
-
-/* Another zone, or a clock that is behind: who began the period ends it. */
-static void
-an_end_that_is_stored_is_kept_while_it_is_to_come(void **state)
-{
-	struct kept kept = { .len = 0 };
-	struct made_limit made;
-
-	(void)state;
-	make_limit(&made, "l", "3/day calendar");
-	live_in("Pacific/Marquesas"); /* the day ends at 09:30 */
-	(void)ask(&kept, &made, 1, utc("2026-06-09 20:00"));
-	live_in("UTC");
-	(void)ask(&kept, &made, 1, utc("2026-06-09 23:00"));
-	assert_int_equal(ask(&kept, &made, 1, utc("2026-06-10 01:00")).outcomes[0].remaining, 0);
-	assert_false(admits(&kept, &made, 1, utc("2026-06-10 09:29")));
-	assert_true(admits(&kept, &made, 3, utc("2026-06-10 09:30")));
-	/* And by a clock that has not come to the day yet. */
-	assert_false(admits(&kept, &made, 1, utc("2026-06-08 12:00")));
-}
-
-static void
-an_end_that_cannot_be_is_set_right(void **state)
-{
-	struct kept kept = { .len = 0 };
-	struct made_limit made;
-	const int64_t now_us = utc("2026-06-09 12:00");
-
-	(void)state;
-	live_in("UTC");
-	make_limit(&made, "l", "3/day calendar");
-	(void)exhaust(&kept, &made, 1, now_us + 40 * US_PER_DAY);
-	const struct decision decision = ask(&kept, &made, 1, now_us);
-
-	assert_true(decision.clamped && kept.changed);
-	assert_int_equal(decision.verdict, VERDICT_REJECTED);
-	assert_int_equal(decision.outcomes[0].retry_us, utc("2026-06-10 00:00") - now_us);
-	assert_false(ask(&kept, &made, 1, now_us).clamped);
-	assert_true(admits(&kept, &made, 3, utc("2026-06-10 00:00")));
-	/* A month is nothing unusual. */
-	kept.len = 0;
-	(void)exhaust(&kept, &made, 1, now_us + 31 * US_PER_DAY);
-	assert_false(ask(&kept, &made, 1, now_us).clamped);
-}
-
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(periods_end_when_the_date_changes),
 		cmocka_unit_test(now_is_always_between_the_first_end_and_the_second),
-		cmocka_unit_test(a_quota_begins_anew_with_each_period),
-		cmocka_unit_test(who_waits_for_the_end_is_admitted),
-		cmocka_unit_test(an_end_that_is_stored_is_kept_while_it_is_to_come),
-		cmocka_unit_test(an_end_that_cannot_be_is_set_right),
 	};
 
 	return cmocka_run_group_tests_name("limit/calendar", tests, NULL, NULL);

@@ -22,28 +22,16 @@ take(uint64_t lease, int64_t after_us)
 		VERDICT_ADMITTED;
 }
 
-/* As a store does, without a decision. Returns whether there was anything to store. */
 static bool
 give_back(uint64_t lease)
 {
-	struct bucket bucket = kept_bucket(&kept);
-	int64_t words[BUCKET_PACKED_MAX];
-
-	bucket_release(&bucket, &made.limit, lease);
-	if (!bucket.changed)
-		return false;
-	kept.len = bucket_pack(&bucket, words);
-	memcpy(kept.words, words, kept.len * sizeof words[0]);
-	return true;
+	return kept_release(&kept, &made.limit, lease);
 }
 
 static bool
 renew(uint64_t lease, int64_t after_us)
 {
-	struct bucket bucket = kept_bucket(&kept);
-
-	bucket_renew(&bucket, &made.limit, lease, IN_2026_US + after_us);
-	return bucket.changed;
+	return kept_renew(&kept, &made.limit, lease, IN_2026_US + after_us);
 }
 
 static uint64_t
@@ -117,13 +105,16 @@ static void
 the_same_lease_taken_twice_is_one(void **state)
 {
 	(void)state;
-	assert_true(take(1000, 0) && take(2000, 0) && take(3000, 0));
-	assert_false(take(4000, 1));
+	assert_true(take(1000, 0) && take(2000, 0));
 	assert_true(take(2000, LEASE_US - 1));
-	assert_int_equal(free_places(LEASE_US - 1), 0);
+	assert_int_equal(free_places(LEASE_US - 1), 1);
 	assert_int_equal(free_places(LEASE_US), 2);
 	assert_true(give_back(2000));
 	assert_int_equal(free_places(LEASE_US), 3);
+	/* Where all places are taken, nobody looks whose they are. */
+	assert_true(take(1000, LEASE_US) && take(2000, LEASE_US) && take(3000, LEASE_US));
+	assert_false(take(2000, LEASE_US));
+	assert_int_equal(free_places(LEASE_US), 0);
 }
 
 /* A process that dies leaves its leases; nothing else holds them. */
@@ -162,6 +153,89 @@ a_clock_that_was_set_back_keeps_nobody_longer_than_a_lease(void **state)
 	assert_int_equal(free_places(LEASE_US - hour_us), 3);
 }
 
+/* ---- two configurations ---- */
+
+static struct decision
+ask_of(const struct made_limit *of, uint64_t lease, int64_t after_us)
+{
+	return ask_for(&kept, &of->limit, 1, lease, IN_2026_US + after_us);
+}
+
+/* A reload that shortens the lease, or two gateways of which one was not reloaded yet. */
+static void
+a_lease_of_another_configuration_lasts_as_long_as_it_was_taken_for(void **state)
+{
+	static const char *const policies[] = { "concurrent 2 lease 2s", "concurrent 2 lease 1ms",
+		"concurrent 2 lease 9999ms", "concurrent 2 lease 10m" };
+	struct made_limit other;
+
+	(void)state;
+	make_limit(&made, "l", "concurrent 2 lease 10s");
+	for (size_t i = 0; i < LENGTH_OF(policies); i++) {
+		kept.len = 0;
+		make_limit(&other, "l", policies[i]);
+		assert_true(take(1000, 0));
+		/* The other one takes and gives back, over and over. */
+		for (int64_t after_us = 1; after_us < LEASE_US; after_us += 777777) {
+			struct decision decision = ask_of(&other, 2000, after_us);
+
+			assert_row(decision.verdict == VERDICT_ADMITTED && !decision.clamped,
+				"%s after %ld us", policies[i], (long)after_us);
+			decision = ask_of(&other, 3000, after_us);
+			assert_row(decision.verdict == VERDICT_REJECTED && !decision.clamped,
+				"%s after %ld us", policies[i], (long)after_us);
+			assert_true(kept_release(&kept, &other.limit, 2000));
+		}
+		assert_int_equal(ask_of(&other, 2000, LEASE_US - 1).outcomes[0].remaining, 0);
+		assert_int_equal(ask_of(&other, 2000, LEASE_US).outcomes[0].remaining, 1);
+	}
+}
+
+/* Whoever has written last. */
+static void
+a_lease_is_renewed_for_its_own_time_and_not_cut_for_it(void **state)
+{
+	struct made_limit other;
+
+	(void)state;
+	make_limit(&made, "l", "concurrent 2 lease 10s");
+	make_limit(&other, "l", "concurrent 2 lease 1s");
+	assert_true(take(1000, 0));
+	assert_int_equal(ask_of(&other, 2000, LEASE_US - 10).verdict, VERDICT_ADMITTED);
+	assert_true(kept_release(&kept, &other.limit, 2000));
+	assert_true(renew(1000, LEASE_US - 9));
+	for (int64_t after_us = LEASE_US; after_us < 2 * LEASE_US - 9; after_us += 333333) {
+		const struct decision decision = ask_of(&other, 2000, after_us);
+
+		assert_false(decision.clamped);
+		assert_int_equal(decision.outcomes[0].remaining, 0);
+	}
+	assert_int_equal(ask_of(&other, 2000, 2 * LEASE_US - 9).outcomes[0].remaining, 1);
+}
+
+/* When the longer lease is over, so is what it excuses. */
+static void
+a_clock_that_was_set_back_is_seen_by_the_longest_lease_that_there_is(void **state)
+{
+	struct made_limit other;
+	const int64_t back_us = -60 * US_PER_S;
+
+	(void)state;
+	make_limit(&other, "l", "concurrent 3 lease 1s");
+	assert_true(take(1000, 0));
+	assert_int_equal(ask_of(&other, 2000, 1).verdict, VERDICT_ADMITTED);
+	struct decision decision = ask_of(&other, 3000, back_us);
+
+	assert_true(decision.clamped);
+	assert_int_equal(decision.outcomes[0].remaining, 0);
+	assert_int_equal(free_places(back_us + LEASE_US - 1), 1);
+	assert_int_equal(free_places(back_us + LEASE_US), 3);
+	kept.len = 0;
+	assert_true(take(1000, 0));
+	assert_int_equal(ask_of(&other, 2000, LEASE_US).verdict, VERDICT_ADMITTED);
+	assert_true(ask_of(&other, 3000, LEASE_US - 2 * US_PER_S).clamped);
+}
+
 static void
 other_policies_of_the_limit_keep_what_was_spent(void **state)
 {
@@ -195,6 +269,10 @@ main(void)
 		concurrent_test(the_same_lease_taken_twice_is_one),
 		concurrent_test(a_thousand_are_counted_one_by_one),
 		concurrent_test(a_clock_that_was_set_back_keeps_nobody_longer_than_a_lease),
+		concurrent_test(a_lease_of_another_configuration_lasts_as_long_as_it_was_taken_for),
+		concurrent_test(a_lease_is_renewed_for_its_own_time_and_not_cut_for_it),
+		concurrent_test(
+			a_clock_that_was_set_back_is_seen_by_the_longest_lease_that_there_is),
 		concurrent_test(other_policies_of_the_limit_keep_what_was_spent),
 	};
 

@@ -2,6 +2,9 @@
  * changed limits and clocks in test_decide_state.c, random schedules in test_decide_random.c. */
 #include "asking.h"
 
+/* A bucket of a hundred years that is used then is full again when 16 digits still say it. */
+#define LATEST_US INT64_C(6500000000000000)
+
 /* ---- tables of policies, times and costs ---- */
 
 static const char *const policies[] = { "10/1s", "10/1s burst 60", "5/1m", "7/1s", "1/1s",
@@ -87,7 +90,7 @@ what_remains_passes_at_once_and_one_more_does_not(void **state)
 	{
 		struct kept bucket = { .len = 0 };
 
-		for (unsigned n = 0; n < 40;
+		for (unsigned n = 0; n < 40 && now < LATEST_US;
 			n++, now += made.limit.policies[0].interval_us * 2 / 3) {
 			const uint64_t remaining =
 				ask(&bucket, &made, 1, now).outcomes[0].remaining;
@@ -117,7 +120,7 @@ one_token_more_comes_after_more_us_and_all_after_reset_us(void **state)
 		const uint64_t burst = made.limit.policies[0].burst;
 		struct kept bucket = { .len = 0 };
 
-		for (unsigned n = 0; n < 10;
+		for (unsigned n = 0; n < 10 && now < LATEST_US;
 			n++, now += made.limit.policies[0].interval_us * 2 / 3) {
 			const struct outcome outcome = ask(&bucket, &made, 1, now).outcomes[0];
 

@@ -159,14 +159,15 @@ what_is_not_spent_stays_as_it_was_written(void **state)
 		"1/1h burst 5 name t shadow");
 	(void)ask(&bucket, &before, 10, IN_2026_US);
 	const int64_t window_end_us = kept_word(&bucket, &before.limit.policies[1]);
-	const int64_t tat_us = kept_word(&bucket, &before.limit.policies[2]);
 	const struct decision decision = ask(&bucket, &after, 1, IN_2026_US);
 
 	assert_int_equal(decision.verdict, VERDICT_ADMITTED);
 	assert_true(decision.outcomes[1].violated && decision.outcomes[2].violated);
 	assert_int_equal(decision.outcomes[0].remaining, 89);
 	assert_int_equal(kept_word(&bucket, &before.limit.policies[1]), window_end_us);
-	assert_int_equal(kept_word(&bucket, &before.limit.policies[2]), tat_us);
+	/* Of a token bucket the tokens stay: there are as many owed at the new rate. */
+	assert_int_equal(kept_word(&bucket, &before.limit.policies[2]) - IN_2026_US,
+		10 * after.limit.policies[2].interval_us);
 	/* So the old configuration finds its own: 10 of 40 are owed, and none of 10 left. */
 	const struct decision old = ask(&bucket, &before, 41, IN_2026_US);
 
@@ -207,6 +208,46 @@ states_of_others_give_way_when_there_are_too_many_words(void **state)
 	assert_null(kept_words(&bucket, &old.limit.policies[0]));
 }
 
+/* Then what a policy has kept since it was larger, if it is not spent on: else a bucket of policies
+ * that were all lowered would have no room for the new ones. */
+static void
+what_was_kept_of_a_larger_policy_gives_way_next(void **state)
+{
+	static const char *const large[] = { "concurrent 1000 name a", "concurrent 1000 name b" };
+	static const char *const small[] = { "concurrent 1 name a shadow",
+		"concurrent 1 name b shadow" };
+	static struct kept bucket;
+	struct made_limit old, one;
+
+	(void)state;
+	bucket.len = 0;
+	make_limit(&old, "l", large[0], large[1]);
+	make_limit(
+		&one, "l", small[0], small[1], "concurrent 1000 name c", "concurrent 1000 name d");
+	for (unsigned n = 0; n < 1000; n++)
+		assert_int_equal(ask(&bucket, &old, 1, IN_2026_US).verdict, VERDICT_ADMITTED);
+	unsigned words = 2 * 2000;
+
+	for (unsigned n = 1; n <= 1000; n++) {
+		const struct decision decision = ask(&bucket, &one, 1, IN_2026_US);
+
+		assert_int_equal(decision.verdict, VERDICT_ADMITTED);
+		assert_int_equal(decision.outcomes[2].remaining, 1000 - n);
+		assert_int_equal(decision.outcomes[3].remaining, 1000 - n);
+		/* While there is room they stay, and then one of them goes. */
+		words += 2 * 2;
+		if (words > BUCKET_WORDS_MAX) {
+			words -= 2000;
+			assert_null(kept_words(&bucket, &one.limit.policies[0]));
+		}
+		assert_true(bucket.len <= BUCKET_PACKED_MAX);
+		assert_non_null(kept_words(&bucket, &one.limit.policies[1]));
+		assert_true(decision.outcomes[1].violated);
+	}
+	/* Whoever has been forgotten is counted anew. */
+	assert_int_equal(ask(&bucket, &one, 1, IN_2026_US).verdict, VERDICT_REJECTED);
+}
+
 #define mixed_test(f) cmocka_unit_test_setup(f, setup)
 
 int
@@ -220,6 +261,7 @@ main(void)
 		mixed_test(a_shadow_policy_of_a_shadow_limit_is_spent_when_its_limit_is_not),
 		mixed_test(what_is_not_spent_stays_as_it_was_written),
 		mixed_test(states_of_others_give_way_when_there_are_too_many_words),
+		mixed_test(what_was_kept_of_a_larger_policy_gives_way_next),
 	};
 
 	(void)setenv("TZ", "UTC", 1);

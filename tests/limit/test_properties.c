@@ -213,8 +213,7 @@ a_clock_that_was_set_back_is_waited_for_no_longer_than_a_full_reset(void **state
 		const struct policy *one = &made.limit.policies[0];
 		/* The longest that a state may last, and the second that is forgiven. */
 		const int64_t longest_us = US_PER_S +
-			(one->algorithm == POLICY_CALENDAR ? 32 * US_PER_DAY
-							   : 2 * one->capacity_us);
+			(one->algorithm == POLICY_CALENDAR ? one->span_us : 2 * one->capacity_us);
 
 		kept.len = 0;
 		(void)exhausted(&kept, &made, IN_2100_US);

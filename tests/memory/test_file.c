@@ -216,11 +216,11 @@ a_file_of_another_version_is_replaced_and_its_processes_keep_theirs(void **state
 static void
 a_file_of_another_layout_is_replaced(void **state)
 {
-	static const size_t numbers[] = { offsetof(struct memory_header, size),
-		offsetof(struct memory_header, stripe_count),
-		offsetof(struct memory_header, chain_count),
-		offsetof(struct memory_header, cell_count),
-		offsetof(struct memory_header, stripe_size) };
+	static const size_t numbers[] = { offsetof(struct memory_header, layout.size),
+		offsetof(struct memory_header, layout.stripe_count),
+		offsetof(struct memory_header, layout.chain_count),
+		offsetof(struct memory_header, layout.cell_count),
+		offsetof(struct memory_header, layout.stripe_size) };
 
 	(void)state;
 	for (size_t i = 0; i < LENGTH_OF(numbers); i++) {
@@ -377,7 +377,7 @@ static void
 leave_torn(struct memory *memory)
 {
 	memset(memory_area(memory), 'x', MEMORY_AREA_SIZE);
-	for (uint32_t i = 0; i < memory->header->stripe_count; i++) {
+	for (uint32_t i = 0; i < memory->layout.stripe_count; i++) {
 		const struct stripe_view view = memory_stripe_at(memory, i);
 
 		memset(&view.stripe->lock, 0x5a, sizeof view.stripe->lock);
@@ -402,7 +402,7 @@ whoever_is_alone_finds_the_buckets_and_no_locks(void **state)
 	spend(memory, 1);
 	assert_int_equal(left_in(memory), 6);
 	assert_memory_equal(memory_area(memory), zero, sizeof zero);
-	for (uint32_t i = 0; i < memory->header->stripe_count; i++) {
+	for (uint32_t i = 0; i < memory->layout.stripe_count; i++) {
 		const struct stripe_view view = memory_stripe_at(memory, i);
 
 		assert_true(lock_stripes(memory, &view, 1, 0));
@@ -421,9 +421,9 @@ whoever_is_not_alone_changes_nothing(void **state)
 	(void)state;
 	make_file(SIZE);
 	struct memory *memory = memory_open_size(path.text, SIZE);
-	const struct hash_wide key = hash_wide(memory->header->hash_key, SLICE("k"));
+	const struct hash_wide key = hash_wide(memory->layout.hash_key, SLICE("k"));
 	const struct stripe_view view = memory_stripe_at(
-		memory, (memory_stripe(memory, &key).index + 1) % memory->header->stripe_count);
+		memory, (memory_stripe(memory, &key).index + 1) % memory->layout.stripe_count);
 
 	spend(memory, 1);
 	memset(memory_area(memory), 'x', MEMORY_AREA_SIZE);

@@ -255,7 +255,7 @@ assert_sound(struct memory *memory)
 		(void)snprintf(key, sizeof key, "look:%u", i);
 		(void)memory_remaining(memory, &made, key, IN_2026_US);
 	}
-	for (uint32_t i = 0; i < memory->header->stripe_count; i++) {
+	for (uint32_t i = 0; i < memory->layout.stripe_count; i++) {
 		const struct stripe_view view = memory_stripe_at(memory, i);
 
 		(void)check_stripe(&view);
@@ -335,7 +335,7 @@ a_process_that_is_killed_while_it_makes_the_file_spoils_nothing(void **state)
 static struct stripe_view
 stripe_of(const struct memory *memory, const char *key)
 {
-	const struct hash_wide hash = hash_wide(memory->header->hash_key, slice_of(key));
+	const struct hash_wide hash = hash_wide(memory->layout.hash_key, slice_of(key));
 
 	return memory_stripe(memory, &hash);
 }
@@ -433,6 +433,43 @@ a_process_that_stands_still_inside_holds_up_its_stripe_only(void **state)
 	assert_int_equal(memory_ask(memory, &asked).verdict, VERDICT_ADMITTED);
 	assert_int_equal(memory_remaining(memory, &made, "held", IN_2026_US), 4);
 	kill_and_reap(pid);
+	memory_close(memory);
+}
+
+/* A place in it is not given back, and that is counted; who holds one is told to try again. */
+static void
+places_in_a_stripe_that_is_held_up_stay_taken(void **state)
+{
+	struct memory *memory = memory_open_size(path.text, SIZE);
+	struct store *store = memory_store(memory);
+	struct made_limit made;
+	const int64_t left = counter_sum(COUNT_LEASES_LEFT), lost = counter_sum(COUNT_LEASES_LOST);
+
+	(void)state;
+	make_limit(&made, "l", "concurrent 2");
+	const struct check_item item = { .limit = &made.limit, .key = SLICE("held") };
+	struct memory_asked asked = memory_question(&made, "held", 1, 0);
+
+	asked.check.lease = 1;
+	assert_int_equal(memory_ask(memory, &asked).verdict, VERDICT_ADMITTED);
+	const pid_t pid = start(stop_inside, 0);
+
+	wait_until_stopped(pid);
+	assert_false(store_renew(store, &item, 1));
+	store_release(store, &item, 1);
+	assert_int_equal(counter_sum(COUNT_LEASES_LEFT) - left, 1);
+	assert_int_equal(counter_sum(COUNT_LEASES_LOST) - lost, 0);
+	assert_int_equal(kill(pid, SIGCONT), 0);
+	wait_until_stopped(pid);
+	/* Whoever finds the stripe free waits for it again. */
+	assert_soon(store_renew(store, &item, 1));
+	assert_int_equal(counter_sum(COUNT_LEASES_LOST) - lost, 0);
+	store_release(store, &item, 1);
+	assert_int_equal(counter_sum(COUNT_LEASES_LEFT) - left, 1);
+	assert_true(store_renew(store, &item, 1));
+	assert_int_equal(counter_sum(COUNT_LEASES_LOST) - lost, 1);
+	(void)kill(pid, SIGKILL);
+	(void)waitpid(pid, NULL, 0);
 	memory_close(memory);
 }
 
@@ -586,6 +623,7 @@ main(void)
 		processes_test(a_process_that_is_killed_inside_holds_nobody_up_and_loses_nothing),
 		processes_test(a_process_that_is_killed_while_it_makes_the_file_spoils_nothing),
 		processes_test(a_process_that_stands_still_inside_holds_up_its_stripe_only),
+		processes_test(places_in_a_stripe_that_is_held_up_stay_taken),
 		processes_test(a_process_that_is_killed_while_it_stands_still_is_forgotten),
 		processes_test(a_process_that_waits_for_a_processor_inside_is_waited_for),
 		processes_test(a_lock_is_waited_for_by_the_deadline_and_no_longer_than_50_ms),

@@ -211,7 +211,7 @@ a_lease_that_is_renewed_lasts_on(void **state)
 	/* It has ten minutes left. */
 	assert_true(take(&made, "k", 1000, now_us - 50 * minute_us));
 	store_renew(memory_store(memory), &item, 2000);
-	assert_true(take(&made, "k", 1000, now_us - 50 * minute_us));
+	assert_false(take(&made, "k", 3000, now_us));
 	store_renew(memory_store(memory), &item, 1000);
 	assert_false(take(&made, "k", 3000, now_us + 55 * minute_us));
 	assert_true(take(&made, "k", 3000, now_us + 70 * minute_us));

@@ -147,8 +147,13 @@ more_checks_than_may_wait_are_refused_at_once(void **state)
 
 	for (size_t phase = 0; phase < LENGTH_OF(phases); phase++) {
 		open_with(phases[phase], 0);
-		run_loop_for_ms(client.loop, 100); /* to the handshake, or through it */
-		for (size_t i = 0; i < LENGTH_OF(asked); i++) {
+		asked_init(&asked[0], &client, &made, "k");
+		asked_send(&asked[0]);
+		/* To the handshake, or through it. */
+		while (atomic_load(&fake.seen->commands) == 0 ||
+			(phase > 0 && atomic_load(&fake.seen->checks) == 0))
+			run_loop_for_ms(client.loop, 1);
+		for (size_t i = 1; i < LENGTH_OF(asked); i++) {
 			asked_init(&asked[i], &client, &made, "k");
 			asked_send(&asked[i]);
 		}
@@ -320,8 +325,7 @@ what_one_finds_out_the_other_need_not(void **state)
 	client_wait_until_ready(&client);
 	client_wait_until_ready(&other);
 	fake_stop(&fake);
-	run_loop_for_ms(client.loop, 50);
-	assert_true(breaker_is_open(client.breaker));
+	client_wait_for_breaker(&client, true);
 	assert_true(breaker_is_open(other.breaker));
 	const struct decision decision = client_decide(&other, &made, "k");
 

@@ -4,6 +4,7 @@
  * tests/system/test_cluster.py.
  */
 #include "../lib/sockets.h"
+#include "../../src/redis/cluster_private.h"
 #include "client.h"
 #include "fake.h"
 #include "weir/hash.h"
@@ -12,6 +13,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 enum { LIARS = 2, DEADLINE_MS = 300, LATE_MS = 5000 };
 
@@ -67,6 +69,17 @@ is_probe(const redisReply *command)
 		strstr(command->element[3]->str, ":probe:") != NULL;
 }
 
+/* Lua/engine.lua's cost is 0, or -1: nothing is decided. */
+static bool
+is_of_lease(const redisReply *command)
+{
+	const size_t keys = (size_t)atoi(command->element[2]->str), at = 3 + keys + 1;
+
+	return command->elements > at + 1 && strcmp(command->element[0]->str, "EVALSHA") == 0 &&
+		(strcmp(command->element[at]->str, "0") == 0 ||
+			strcmp(command->element[at]->str, "-1") == 0);
+}
+
 static void
 answer(struct liar *liar, struct fake_peer *peer, const redisReply *command)
 {
@@ -87,6 +100,8 @@ answer(struct liar *liar, struct fake_peer *peer, const redisReply *command)
 		(void)atomic_fetch_add(&liar->checks, 1);
 		if (liar->answer != NULL)
 			(void)fake_send(peer, slice_of(liar->answer));
+		else if (is_of_lease(command))
+			(void)fake_send(peer, SLICE("*2\r\n:1\r\n:1\r\n"));
 		else
 			(void)fake_answer(peer, command);
 	}
@@ -406,6 +421,134 @@ a_map_of_too_many_servers_is_used_as_far_as_it_goes(void **state)
 	free(map);
 }
 
+/* ---- leases ---- */
+
+static void
+name_owner(char out[96], unsigned at)
+{
+	(void)snprintf(out, 96, "*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n$9\r\n127.0.0.1\r\n:%u\r\n",
+		liars[at].port);
+}
+
+static struct check_item
+lease_item(void)
+{
+	return (struct check_item){
+		.limit = &made.limit, .key = SLICE("l:192.0.2.1"), .overflow = SLICE("l:overflow")
+	};
+}
+
+static void
+open_with_leases(void)
+{
+	make_limit(&made, "l", "concurrent 2 lease 1m");
+	cluster_open();
+	while (cluster->slots[0] == 0 || cluster->nodes[cluster->slots[0] - 1]->redis == NULL ||
+		cluster->nodes[cluster->slots[0] - 1]->redis->state != REDIS_READY)
+		run_loop_for_ms(rig.loop, 2);
+}
+
+/* The two keys are in two slots. */
+static void
+a_lease_is_given_back_under_either_key_and_prolonged_where_it_stands(void **state)
+{
+	const struct check_item item = lease_item();
+	char map[96];
+
+	(void)state;
+	name_owner(map, 1);
+	liars[0].slots = liars[1].slots = map;
+	open_with_leases();
+	store_release(cluster_store(cluster), &item, 1);
+	while (liars[1].checks < 2)
+		run_loop_for_ms(rig.loop, 2);
+	assert_true(store_renew(cluster_store(cluster), &item, 1));
+	while (liars[1].checks < 3)
+		run_loop_for_ms(rig.loop, 2);
+	run_loop_for_ms(rig.loop, 20);
+	assert_int_equal(liars[1].checks, 3);
+	assert_int_equal(liars[0].checks, 0);
+}
+
+static void
+what_waits_for_a_server_goes_to_who_takes_its_place(void **state)
+{
+	const struct check_item item = lease_item();
+	struct store *store;
+	char first[96], second[96];
+
+	(void)state;
+	name_owner(first, 0);
+	name_owner(second, 1);
+	liars[0].slots = liars[1].slots = first;
+	open_with_leases();
+	store = cluster_store(cluster);
+	/* It goes; a moment later the others know. */
+	liars[0].slots = "-ERR gone\r\n";
+	assert_true(
+		breaker_open(cluster->nodes[cluster->slots[0] - 1]->breaker, clock_monotonic_us()));
+	assert_false(store_renew(store, &item, 1));
+	store_release(store, &item, 1);
+	assert_int_equal(store_kept(store), 2);
+	liars[1].slots = second;
+	while (liars[1].checks < 2)
+		run_loop_for_ms(rig.loop, 2);
+	assert_int_equal(store_kept(store), 0);
+	assert_int_equal(liars[0].checks, 0);
+}
+
+/* Nobody has the slot for a while, and then somebody has. */
+static void
+what_nobody_takes_is_tried_again(void **state)
+{
+	const struct check_item item = lease_item();
+	const int64_t left = counter_sum(COUNT_LEASES_LEFT);
+	char map[96];
+
+	(void)state;
+	name_owner(map, 0);
+	liars[0].slots = liars[1].slots = map;
+	open_with_leases();
+	liars[0].answer = "-CLUSTERDOWN Hash slot not served\r\n";
+	store_release(cluster_store(cluster), &item, 1);
+	while (liars[0].checks < 4)
+		run_loop_for_ms(rig.loop, 2);
+	/* Not as fast as it can be refused. */
+	run_loop_for_ms(rig.loop, 150);
+	assert_in_range(liars[0].checks, 4, 12);
+	liars[0].answer = NULL;
+	while (store_kept(cluster_store(cluster)) > 0)
+		run_loop_for_ms(rig.loop, 2);
+	assert_int_equal(counter_sum(COUNT_LEASES_LEFT), left);
+}
+
+/* Where the key is now that is named there may be nobody who can be asked. */
+static void
+what_is_sent_on_to_a_server_that_is_away_is_kept(void **state)
+{
+	const struct check_item item = lease_item();
+	char map[96], moved[64];
+
+	(void)state;
+	name_owner(map, 0);
+	name_liar(moved, "MOVED", 1);
+	liars[0].slots = liars[1].slots = map;
+	open_with_leases();
+	liars[1].slots = "-ERR not yet\r\n";
+	for (unsigned i = 0; i < cluster->node_count; i++) {
+		if (cluster->nodes[i]->address.port == liars[1].port)
+			(void)breaker_open(cluster->nodes[i]->breaker, clock_monotonic_us());
+	}
+	liars[0].answer = moved;
+	store_release(cluster_store(cluster), &item, 1);
+	while (store_kept(cluster_store(cluster)) < 2)
+		run_loop_for_ms(rig.loop, 2);
+	liars[1].slots = map;
+	while (liars[1].checks < 2)
+		run_loop_for_ms(rig.loop, 2);
+	assert_int_equal(store_kept(cluster_store(cluster)), 0);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int
@@ -423,6 +566,10 @@ main(void)
 		TEST(a_map_of_the_wrong_shape_is_not_used),
 		TEST(a_map_without_an_end_is_not_used),
 		TEST(a_map_of_too_many_servers_is_used_as_far_as_it_goes),
+		TEST(a_lease_is_given_back_under_either_key_and_prolonged_where_it_stands),
+		TEST(what_waits_for_a_server_goes_to_who_takes_its_place),
+		TEST(what_nobody_takes_is_tried_again),
+		TEST(what_is_sent_on_to_a_server_that_is_away_is_kept),
 	};
 	struct err err;
 

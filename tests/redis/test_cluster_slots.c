@@ -38,32 +38,32 @@ a_key_has_the_slot_that_redis_gives_it(void **state)
 static void
 who_is_counted_chooses_the_slot(void **state)
 {
-	char room[ARG_KEY_MAX], other[ARG_KEY_MAX];
+	char room[REDIS_KEY_MAX], other[REDIS_KEY_MAX];
 
 	(void)state;
-	assert_slice(args_key("weir:", true, SLICE("login:192.0.2.1"), room),
+	assert_slice(redis_key("weir:", true, SLICE("login:192.0.2.1"), room),
 		SLICE("weir:login:{192.0.2.1}"));
-	assert_int_equal(slot_of(args_key("weir:", true, SLICE("login:user=eve"), room)),
-		slot_of(args_key("w:", true, SLICE("page:user=eve"), other)));
-	assert_slice(args_key("weir:", false, SLICE("login:192.0.2.1"), room),
+	assert_int_equal(slot_of(redis_key("weir:", true, SLICE("login:user=eve"), room)),
+		slot_of(redis_key("w:", true, SLICE("page:user=eve"), other)));
+	assert_slice(redis_key("weir:", false, SLICE("login:192.0.2.1"), room),
 		SLICE("weir:login:192.0.2.1"));
 	/* Which a client cannot bring about. */
 	assert_slice(
-		args_key("weir:", true, SLICE("login:a}{b"), room), SLICE("weir:login:{a}{b}"));
+		redis_key("weir:", true, SLICE("login:a}{b"), room), SLICE("weir:login:{a}{b}"));
 }
 
 static void
 a_key_of_any_length_fits(void **state)
 {
-	char room[ARG_KEY_MAX], prefix[600], name[600];
+	char room[REDIS_KEY_MAX], prefix[600], name[600];
 
 	(void)state;
 	memset(prefix, 'p', sizeof prefix - 1);
 	memset(name, 'n', sizeof name - 1);
 	prefix[sizeof prefix - 1] = name[sizeof name - 1] = '\0';
 	name[3] = ':';
-	assert_true(args_key(prefix, true, slice_of(name), room).len <= ARG_KEY_MAX);
-	assert_true(args_key(prefix, false, slice_of(name), room).len <= ARG_KEY_MAX);
+	assert_true(redis_key(prefix, true, slice_of(name), room).len <= REDIS_KEY_MAX);
+	assert_true(redis_key(prefix, false, slice_of(name), room).len <= REDIS_KEY_MAX);
 }
 
 /* ---- the map ---- */

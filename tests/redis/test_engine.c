@@ -260,7 +260,7 @@ a_state_far_ahead_is_set_right(void **state)
 	static const char *const rows[][2] = { { "5/1h sliding-window", "9999999999999999.1.5" },
 		{ "5/1h sliding-log", "9999999999999999:5" },
 		{ "5/day calendar", "9999999999999999.5" },
-		{ "concurrent 1 lease 1h", "7-9999999999999999" } };
+		{ "concurrent 1 lease 1h", "0000000000000007-9999999999999999" } };
 	char value[LIMIT_SIGNATURE_SIZE + 64];
 
 	(void)state;

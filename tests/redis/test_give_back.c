@@ -212,6 +212,40 @@ another_configurations_bucket_is_left_alone(void **state)
 	assert_int_equal(decide_at(&other, "k", IN_2026_US, 1).outcomes[0].remaining, left - 1);
 }
 
+/* Beside each form, each other: its own count is as if nobody else had been there. */
+static void
+what_others_have_spent_under_the_key_stays_spent(void **state)
+{
+	static const char *const others[] = { "9/1d", "9/1h name h", "9/1h sliding-window name h",
+		"9/1h sliding-log name h", "9/month calendar name h", "concurrent 9 name h" };
+
+	(void)state;
+	for (size_t n = 0; n < LENGTH_OF(forms) * LENGTH_OF(others); n++) {
+		const char *policy = others[n % LENGTH_OF(others)];
+		struct made_limit made, other;
+
+		redis_ok(direct, "FLUSHALL");
+		made_limit_init(&made, "l", forms[n / LENGTH_OF(others)]);
+		make_limit(&other, "l", policy);
+		for (unsigned i = 0; i < 3; i++) {
+			struct asked asked;
+
+			asked_init(&asked, &client, &other, "k");
+			asked.check.now_us = IN_2026_US;
+			asked.check.lease = 100 + i;
+			asked_send(&asked);
+			asked_wait(&asked);
+			assert_row(asked.decision.outcomes[0].remaining == 8 - i,
+				"%s was given back by %s", policy, made.limit.signature);
+			const struct taken taken = take(&made, "k", IN_2026_US, 1);
+
+			assert_true(taken.is_open);
+			assert_int_equal(give_back(&made, "k", IN_2026_US, &taken), 1);
+			(void)assert_value_is_sound(direct, client.settings.prefix, "k");
+		}
+	}
+}
+
 /* ---- among others ---- */
 
 enum { ROUNDS = 30, STEPS = 120, OPEN_MAX = 4 };
@@ -326,6 +360,7 @@ main(void)
 		TEST(the_bucket_expires_as_before),
 		TEST(what_is_not_there_any_more_stays_away),
 		TEST(another_configurations_bucket_is_left_alone),
+		TEST(what_others_have_spent_under_the_key_stays_spent),
 		TEST(no_schedule_gives_more_back_than_was_taken),
 	};
 

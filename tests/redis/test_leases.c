@@ -71,7 +71,7 @@ renew(const struct made_limit *limit, const char *key, uint64_t lease)
 {
 	const struct check_item item = item_of(limit, key);
 
-	store_renew(redis_store(client.redis), &item, lease);
+	assert_true(store_renew(redis_store(client.redis), &item, lease));
 	client_wait_until_ready(&client);
 }
 
@@ -131,7 +131,8 @@ the_same_lease_is_counted_once(void **state)
 	(void)state;
 	assert_true(takes("k", 11) && takes("k", 11) && takes("k", 11));
 	assert_int_equal(take(&made, "k", 12).outcomes[0].remaining, 0);
-	assert_true(takes("k", 11));
+	/* Where all places are taken, nobody looks whose they are. */
+	assert_false(takes("k", 11));
 	release(&made, "k", 11);
 	assert_int_equal(take(&made, "k", 12).outcomes[0].remaining, 1);
 }
@@ -279,36 +280,45 @@ it_is_given_back_where_it_was_taken(void **state)
 	assert_false(is_there("shared") || is_there("known"));
 }
 
+/* ---- prolonged while Redis is away ---- */
+
+/* Whoever holds the lease is told, and tries again. */
 static void
-while_the_breaker_is_open_nothing_is_sent_and_it_is_counted(void **state)
+what_cannot_be_prolonged_is_told_and_not_kept(void **state)
 {
 	const struct check_item item = item_of(&made, "k");
-	const int64_t left = counter_sum(COUNT_LEASES_LEFT);
+	struct store *store = redis_store(client.redis);
 
 	(void)state;
 	assert_true(takes("k", 11));
+	assert_true(store_renew(store, &item, 11));
 	assert_true(breaker_open(client.breaker, clock_monotonic_us()));
-	store_release(redis_store(client.redis), &item, 11);
-	store_renew(redis_store(client.redis), &item, 11);
-	assert_int_equal(counter_sum(COUNT_LEASES_LEFT) - left, 2);
+	assert_false(store_renew(store, &item, 11));
+	assert_int_equal(store_kept(store), 0);
 	client_wait_until_ready(&client);
-	assert_true(is_there("k"));
+	assert_true(store_renew(store, &item, 11));
+	client_close(&client);
+	client_open(&client, &client.settings);
+	assert_false(store_renew(redis_store(client.redis), &item, 11));
+	client_wait_until_ready(&client);
 }
 
-/* As many as checks may, and no more. */
 static void
-no_more_wait_than_may(void **state)
+what_was_lost_before_it_was_prolonged_is_counted(void **state)
 {
-	const struct check_item item = item_of(&made, "k");
-	const int64_t left = counter_sum(COUNT_LEASES_LEFT);
+	const int64_t lost = counter_sum(COUNT_LEASES_LOST);
 
 	(void)state;
-	redis_server_freeze(&server);
-	for (unsigned i = 0; i < 10000; i++)
-		store_release(redis_store(client.redis), &item, i + 1);
-	assert_true(counter_sum(COUNT_LEASES_LEFT) - left >= 10000 - 4096);
-	redis_server_thaw(&server);
-	client_wait_until_ready(&client);
+	assert_true(takes("k", 11) && takes("k", 12));
+	renew(&made, "k", 11);
+	renew(&made, "k", 12);
+	assert_int_equal(counter_sum(COUNT_LEASES_LOST) - lost, 0);
+	release(&made, "k", 12);
+	renew(&made, "k", 12);
+	assert_int_equal(counter_sum(COUNT_LEASES_LOST) - lost, 1);
+	redis_ok(direct, "FLUSHALL");
+	renew(&made, "k", 11);
+	assert_int_equal(counter_sum(COUNT_LEASES_LOST) - lost, 2);
 }
 
 static int
@@ -347,8 +357,8 @@ main(void)
 		lease_test(what_is_given_back_while_connecting_waits),
 		lease_test(without_the_script_it_is_brought_along),
 		lease_test(it_is_given_back_where_it_was_taken),
-		lease_test(while_the_breaker_is_open_nothing_is_sent_and_it_is_counted),
-		lease_test(no_more_wait_than_may),
+		lease_test(what_cannot_be_prolonged_is_told_and_not_kept),
+		lease_test(what_was_lost_before_it_was_prolonged_is_counted),
 	};
 	struct err err;
 

@@ -17,7 +17,7 @@
 /* token-bucket, sliding-window, calendar, sliding-log, concurrent */
 #define STATE                                                                                      \
 	"([0-9]{16}|" NUMBER "[.]" NUMBER "[.]" NUMBER "|" NUMBER "[.]" NUMBER                     \
-	"|" PAIRS(NUMBER, "[1-9][0-9]{0,3}", ":") "|" PAIRS(NUMBER, NUMBER, "-") ")"
+	"|" PAIRS(NUMBER, "[1-9][0-9]{0,3}", ":") "|" PAIRS("[0-9]{16}", "[0-9]{16}", "-") ")"
 
 static bool
 fits(const char *text, const char *expression)
@@ -44,7 +44,7 @@ count_of(const char *text, char c)
 bool
 value_is_well_formed(const char *text)
 {
-	if (fits(text, "^[1-9][0-9]{0,2}[0-9]{16}$"))
+	if (fits(text, "^-?[1-9][0-9]{0,5}[0-9]{13}$"))
 		return true;
 	return fits(text, "^" FORM "( " FORM ")*=" STATE "(," STATE ")*$") &&
 		count_of(text, ' ') == count_of(text, ',');

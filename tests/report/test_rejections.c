@@ -79,6 +79,7 @@ reject(struct report *report, const char *path, bool is_enforced)
 			.method = SLICE("POST"),
 			.path = slice_of(path),
 			.identity = SLICE("login:192.0.2.1"),
+			.cost = 1,
 			.outcome = &outcome,
 			.retry_after_s = 12,
 			.is_enforced = is_enforced });
@@ -104,6 +105,45 @@ line_says_who_what_and_for_how_long(void **state)
 	}
 	report_free(report);
 	report_free(NULL);
+}
+
+/* Whose plan it was, and why it was rejected with some left: nothing is said of what is usual. */
+static void
+line_says_what_is_not_usual(void **state)
+{
+	static const struct limit limit = { .name = "api", .shards = 1 };
+	static const struct policy policy = {
+		.name = "1m", .count = 9, .window_us = 60 * US_PER_S, .burst = 9
+	};
+	static const struct outcome outcome = { .limit = &limit, .policy = &policy };
+	static const struct outcome never = { .limit = &limit, .policy = &policy, .retry_us = -1 };
+	static const struct {
+		const char *override;
+		uint64_t cost;
+		const struct outcome *outcome;
+		const char *text;
+	} rows[] = {
+		{ "", 1, &outcome, " admits=9/1m retry_after=7 method=" },
+		{ "gold", 1, &outcome, " admits=9/1m override=gold retry_after=7 method=" },
+		{ "", 8, &outcome, " admits=9/1m cost=8 retry_after=7 method=" },
+		{ "gold", 10, &never,
+			" admits=9/1m override=gold cost=10 reason=\"cost exceeds burst\" "
+			"method=" },
+	};
+	struct report *report = open_report(NULL, LOG_FORMAT_TEXT);
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH_OF(rows); i++) {
+		report_rejected(report,
+			&(const struct report_rejection){ .client = SLICE("c"),
+				.override = slice_of(rows[i].override),
+				.cost = rows[i].cost,
+				.outcome = rows[i].outcome,
+				.retry_after_s = 7,
+				.is_enforced = true });
+		assert_row(strstr(logged.last, rows[i].text) != NULL, "%s", logged.last);
+	}
+	report_free(report);
 }
 
 /* A name alone would send everybody to the file. */
@@ -155,6 +195,7 @@ line_says_what_the_policy_admits(void **state)
 		/* The log takes ten lines a second. */
 		assert_soon((report_rejected(report,
 				     &(const struct report_rejection){ .client = SLICE("c"),
+					     .cost = 1,
 					     .outcome = &outcome,
 					     .retry_after_s = 1,
 					     .is_enforced = true }),
@@ -272,6 +313,90 @@ log_gets_a_few_and_is_told_of_the_others(void **state)
 	/* None is lost from the count but those since the last line. */
 	assert_in_range(logged.kept_back, 1, total - logged.lines);
 	report_free(report);
+}
+
+static void
+fail_once(struct report *report)
+{
+	uint64_t held;
+
+	if (report_may_tell_failure(report, &held))
+		log_warn("Failed.", LOG_KEPT_BACK(held));
+}
+
+static void
+reject_once(struct report *report)
+{
+	reject(report, "/x", true);
+}
+
+static void
+refuse_once(struct report *report)
+{
+	refuse(report, "", true);
+}
+
+static const struct {
+	void (*once)(struct report *report);
+	unsigned logged;
+	const char *summary;
+} kinds[] = {
+	{ reject_once, 10, "info: More rejections were not logged one by one. kept_back=30" },
+	{ refuse_once, 10, "info: More refusals were not logged one by one. kept_back=30" },
+	{ fail_once, 5,
+		"warning: More failures of backends were not logged one by one. kept_back=35" },
+};
+
+static unsigned
+each_forty_times(struct report *report)
+{
+	unsigned expected = 0;
+
+	for (size_t i = 0; i < LENGTH_OF(kinds); i++) {
+		for (unsigned j = 0; j < 40; j++)
+			kinds[i].once(report);
+		expected += kinds[i].logged;
+	}
+	return expected;
+}
+
+/* How many came is known soon after, whether another comes or not. */
+static void
+what_was_kept_back_is_told_without_another(void **state)
+{
+	struct report *report = open_report(NULL, LOG_FORMAT_TEXT);
+	const int64_t start_us = clock_monotonic_us();
+
+	(void)state;
+	report_tell_kept_back(report);
+	const unsigned expected = each_forty_times(report);
+
+	assert_int_equal(logged.lines, expected);
+	/* The next may come in the same second. */
+	report_tell_kept_back(report);
+	assert_int_equal(logged.lines, expected);
+	assert_soon((report_tell_kept_back(report), logged.lines == expected + LENGTH_OF(kinds)));
+	assert_true(clock_monotonic_us() - start_us >= 1000000);
+	assert_int_equal(logged.kept_back, 30 + 30 + 35);
+	/* Once. */
+	reject_once(report);
+	assert_null(strstr(logged.last, "kept_back"));
+	report_free(report);
+	assert_int_equal(logged.lines, expected + LENGTH_OF(kinds) + 1);
+}
+
+static void
+what_was_kept_back_is_told_at_the_end(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < LENGTH_OF(kinds); i++) {
+		struct report *report = open_report(NULL, LOG_FORMAT_TEXT);
+
+		for (unsigned j = 0; j < 40; j++)
+			kinds[i].once(report);
+		report_free(report);
+		assert_string_equal(logged.last, kinds[i].summary);
+	}
 }
 
 static void
@@ -441,10 +566,13 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(line_says_who_what_and_for_how_long),
 		TEST(line_of_a_block_names_the_override),
+		TEST(line_says_what_is_not_usual),
 		TEST(line_says_what_the_policy_admits),
 		TEST(refusals_are_in_the_log_and_never_in_the_file),
 		TEST(refusals_are_throttled_by_themselves),
 		TEST(log_gets_a_few_and_is_told_of_the_others),
+		TEST(what_was_kept_back_is_told_without_another),
+		TEST(what_was_kept_back_is_told_at_the_end),
 		TEST(nothing_is_logged_above_the_level),
 		TEST(file_of_its_own_gets_every_line_whatever_the_level),
 		TEST(file_may_be_json),

@@ -153,14 +153,16 @@ a_cookie_is_found_among_others(void **state)
 		{ "cookie s", { "HTTP_COOKIE=;;=;" }, false },
 		{ "cookie s", { "HTTP_COOKIES=s=1" }, false },
 		{ "cookie s 1", { "HTTP_COOKIE=s=1" }, true },
-		{ "cookie s 1", { "HTTP_COOKIE=s=\"1\"" }, false }, /* quotes belong to it */
+		{ "cookie s 1", { "HTTP_COOKIE=s=\"1\"" }, true }, /* as http.cookies reads it */
+		{ "cookie s \"1\"", { "HTTP_COOKIE=s=\"1\"" }, true }, /* as PHP does */
 		{ "cookie s 1", { "HTTP_COOKIE=s=0; s=1" }, true }, /* any of them */
 		{ "cookie s 0", { "HTTP_COOKIE=s=0; s=1" }, true },
 		{ "cookie s a=b", { "HTTP_COOKIE=s=a=b" }, true },
 		{ "cookie s ~ ^[0-9]+$", { "HTTP_COOKIE=s=12" }, true },
 		{ "cookie s ~ ^[0-9]+$", { "HTTP_COOKIE=s=12x" }, false },
 		{ "cookie s ~ ^$", { "HTTP_COOKIE=s=" }, true },
-		{ "cookie s %41", { "HTTP_COOKIE=s=%41" }, true }, /* not decoded */
+		{ "cookie s %41", { "HTTP_COOKIE=s=%41" }, true },
+		{ "cookie s A", { "HTTP_COOKIE=s=%41" }, true },
 	};
 
 	(void)state;

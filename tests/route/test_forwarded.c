@@ -227,6 +227,43 @@ a_repeated_field_is_forged(void **state)
 	assert_string_equal(ip_text(view.ip, text), "192.0.2.1");
 }
 
+/* All its clients are counted as one then, which nobody wants who has put up a proxy. */
+static void
+a_proxy_that_names_nobody_is_noticed(void **state)
+{
+	static const struct {
+		const char *peer, *forwarded[2];
+		bool is_noticed;
+	} rows[] = {
+		{ "10.0.0.1", { "X=", "X=" }, true },
+		{ "10.0.0.1", { "HTTP_X_FORWARDED_FOR=", "X=" }, true },
+		{ "10.0.0.1", { "HTTP_X_FORWARDED_FOR=unknown", "X=" }, true },
+		{ "10.0.0.1", { "HTTP_X_FORWARDED_FOR=192.0.2.1, unknown", "X=" }, true },
+		{ "10.0.0.1",
+			{ "HTTP_X_FORWARDED_FOR=192.0.2.1", "HTTP_X_FORWARDED_FOR=192.0.2.1" },
+			true },
+		{ "10.0.0.1", { "HTTP_X_FORWARDED_FOR=192.0.2.1", "X=" }, false },
+		/* Another proxy may well be a client. */
+		{ "10.0.0.1", { "HTTP_X_FORWARDED_FOR=10.0.0.2", "X=" }, false },
+		/* Whom nobody trusts need not name anybody. */
+		{ "192.0.2.9", { "X=", "X=" }, false },
+		{ "192.0.2.9", { "HTTP_X_FORWARDED_FOR=unknown", "X=" }, false },
+		{ "unix:", { "X=", "X=" }, false },
+	};
+
+	(void)state;
+	trust("10.0.0.0/24");
+	for (size_t i = 0; i < LENGTH_OF(rows); i++) {
+		char peer[60];
+
+		(void)snprintf(peer, sizeof peer, "REMOTE_ADDR=%s", rows[i].peer);
+		const struct view view = seen((const char *const[]){
+			peer, rows[i].forwarded[0], rows[i].forwarded[1], NULL });
+
+		assert_row(view.proxy_names_nobody == rows[i].is_noticed, "row %zu", i);
+	}
+}
+
 /* ---- long lists ---- */
 
 static char long_list[180000];
@@ -292,6 +329,7 @@ main(void)
 		forwarded_test(addresses_are_taken_as_proxies_write_them),
 		forwarded_test(what_is_no_address_ends_the_walk),
 		forwarded_test(a_repeated_field_is_forged),
+		forwarded_test(a_proxy_that_names_nobody_is_noticed),
 		forwarded_test(a_list_of_any_length_is_walked_as_far_as_proxies_go),
 		forwarded_test(the_walk_ends_after_so_many_proxies),
 	};

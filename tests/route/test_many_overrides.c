@@ -187,11 +187,47 @@ a_hundred_thousand_networks_are_looked_up_as_fast_as_ten(void **state)
 	assert_as_fast_as_few("networks", use_nets, 1, address_there, address_missing);
 }
 
+/* An administrator may list any SHA-256: here they differ in one word of 32 bits alone, the first
+ * to the last in turn. */
+static void
+use_hashes_alike(void)
+{
+	char *text = NULL, sections[PATH_MAX + 128];
+	size_t size;
+	FILE *file = open_memstream(&text, &size);
+
+	assert_non_null(file);
+	for (unsigned i = 0; i < MANY; i++) {
+		uint32_t words[8] = { 0 };
+
+		words[i % 8] = 1 + i;
+		(void)fprintf(file, "sha256:%08x%08x%08x%08x%08x%08x%08x%08x\n", words[0], words[1],
+			words[2], words[3], words[4], words[5], words[6], words[7]);
+	}
+	assert_int_equal(fclose(file), 0);
+	write_file("hashes", slice_make(text, size));
+	free(text);
+	(void)snprintf(sections, sizeof sections,
+		"[override hashes]\nlimit = l\nfor = header K @%s/hashes\nexempt = yes\n",
+		load_directory);
+	use("ip", sections);
+}
+
+static void
+hashes_that_share_most_of_their_bytes_do_not_meet(void **state)
+{
+	(void)state;
+	use_hashes_alike();
+	assert_made_soon("hashes");
+	assert_found("", "HTTP_K=x");
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		override_test(a_hundred_thousand_values_are_looked_up_as_fast_as_ten),
+		override_test(hashes_that_share_most_of_their_bytes_do_not_meet),
 		override_test(a_hundred_thousand_networks_are_looked_up_as_fast_as_ten),
 	};
 

@@ -34,9 +34,10 @@ each_source_has_its_values(void **state)
 	assert_found("", "HTTP_COOKIE=plan=none; plan=gold");
 	assert_found("param", "QUERY_STRING=key=p1");
 	assert_found("param", "QUERY_STRING=k%65y=%70%31");
-	/* The application takes the last. */
+	/* One application takes the first, another the last. */
 	assert_found("param", "QUERY_STRING=key=x&key=p1");
-	assert_found("", "QUERY_STRING=key=p1&key=x");
+	assert_found("param", "QUERY_STRING=key=p1&key=x");
+	assert_found("", "QUERY_STRING=key=p1x&key=x");
 	assert_found("env", "SSL_CLIENT_S_DN=CN=x");
 	assert_found("ip", "REMOTE_ADDR=192.0.2.77");
 	assert_found("ip", "REMOTE_ADDR=::ffff:192.0.2.77");

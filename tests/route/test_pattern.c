@@ -238,6 +238,10 @@ methods_are_told_apart_in_their_case(void **state)
 		{ "POST /a", "POS", "/a", false },
 		{ "POST /a", "", "/a", false },
 		{ "GET|HEAD /a", "HEAD", "/a", true },
+		{ "GET /a", "HEAD", "/a", true }, /* which runs the same program */
+		{ "POST|GET /a", "HEAD", "/a", true },
+		{ "POST /a", "HEAD", "/a", false },
+		{ "HEAD /a", "GET", "/a", false },
 		{ "GET|HEAD /a", "GET|HEAD", "/a", false },
 		{ "GET|HEAD /a", "PUT", "/a", false },
 		{ "/a", "ANYTHING", "/a", true },

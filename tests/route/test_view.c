@@ -294,6 +294,8 @@ what_is_beyond_the_arena_is_no_request(void **state)
 	memcpy(target, "X=/HTTP_HOST=", 13);
 	assert_int_equal(view_of(&view, (const char *const[]){ target + 3, NULL }, &small), -1);
 	memcpy(target, "HTTP_COOKIE==", 13);
+	assert_int_equal(view_of(&view, (const char *const[]){ target, NULL }, &small), -1);
+	memcpy(target, "HTTP_ACCEPT==", 13);
 	assert_int_equal(view_of(&view, (const char *const[]){ target, NULL }, &small), 0);
 	arena_release(&small);
 }

@@ -134,21 +134,21 @@ is_named(const struct outcome *outcome, const struct named *named)
 }
 
 static bool
-rejects(const struct answer *answer, const struct outcome *outcome)
+rejects(const struct reply *reply, const struct outcome *outcome)
 {
-	return answer->enforced && !outcome->shadow;
+	return reply->enforced && !outcome->shadow;
 }
 
 /* Whether the violated policies are those of the list. */
 static bool
-are_violated(const struct answer *answer, bool rejecting, const struct named *list, unsigned count)
+are_violated(const struct reply *reply, bool rejecting, const struct named *list, unsigned count)
 {
 	unsigned violated = 0, found = 0;
 
-	for (unsigned i = 0; i < answer->decision.count; i++) {
-		const struct outcome *outcome = &answer->decision.outcomes[i];
+	for (unsigned i = 0; i < reply->decision.count; i++) {
+		const struct outcome *outcome = &reply->decision.outcomes[i];
 
-		if (!outcome->violated || rejects(answer, outcome) != rejecting)
+		if (!outcome->violated || rejects(reply, outcome) != rejecting)
 			continue;
 		violated++;
 		for (unsigned j = 0; j < count; j++)
@@ -159,14 +159,14 @@ are_violated(const struct answer *answer, bool rejecting, const struct named *li
 
 /* -1: there is none. */
 static int64_t
-remaining_of(const struct answer *answer, const struct named *named)
+remaining_of(const struct reply *reply, const struct named *named)
 {
 	int64_t least = -1;
 
-	for (unsigned i = 0; i < answer->decision.count; i++) {
-		const struct outcome *outcome = &answer->decision.outcomes[i];
+	for (unsigned i = 0; i < reply->decision.count; i++) {
+		const struct outcome *outcome = &reply->decision.outcomes[i];
 
-		if (named->limit.ptr == NULL ? !rejects(answer, outcome)
+		if (named->limit.ptr == NULL ? !rejects(reply, outcome)
 					     : !is_named(outcome, named))
 			continue;
 		if (least < 0 || (int64_t)outcome->remaining < least)
@@ -189,40 +189,40 @@ say(char said[SAID_SIZE], const char *format, ...)
 }
 
 static void
-say_answer(const struct answer *answer, char said[SAID_SIZE])
+say_answer(const struct reply *reply, char said[SAID_SIZE])
 {
 	said[0] = '\0';
-	say(said, "%u", answer->status);
-	for (unsigned i = 0; i < answer->decision.count; i++) {
-		const struct outcome *outcome = &answer->decision.outcomes[i];
+	say(said, "%u", reply->status);
+	for (unsigned i = 0; i < reply->decision.count; i++) {
+		const struct outcome *outcome = &reply->decision.outcomes[i];
 
 		say(said, ", %s%s %s remaining %llu",
 			!outcome->violated                 ? "of "
-				: rejects(answer, outcome) ? "by "
+				: rejects(reply, outcome) ? "by "
 							   : "would-reject by ",
 			outcome->limit->name, outcome->policy->name,
 			(unsigned long long)outcome->remaining);
 	}
-	if (answer->would_reject)
+	if (reply->would_reject)
 		say(said, ", would-reject");
-	if (answer->retry_after_s > 0)
-		say(said, ", retry-after %lld", (long long)answer->retry_after_s);
+	if (reply->retry_after_s > 0)
+		say(said, ", retry-after %lld", (long long)reply->retry_after_s);
 }
 
 static bool
-is_expected(const struct answer *answer, const struct expectation *expected)
+is_expected(const struct reply *reply, const struct expectation *expected)
 {
-	if (answer->status != expected->status || answer->would_reject != expected->would_reject)
+	if (reply->status != expected->status || reply->would_reject != expected->would_reject)
 		return false;
-	if (expected->by_count > 0 && !are_violated(answer, true, expected->by, expected->by_count))
+	if (expected->by_count > 0 && !are_violated(reply, true, expected->by, expected->by_count))
 		return false;
 	if (expected->would_count > 0 &&
-		!are_violated(answer, false, expected->would, expected->would_count))
+		!are_violated(reply, false, expected->would, expected->would_count))
 		return false;
-	if (expected->has_retry_after && answer->retry_after_s != (int64_t)expected->retry_after_s)
+	if (expected->has_retry_after && reply->retry_after_s != (int64_t)expected->retry_after_s)
 		return false;
 	for (unsigned i = 0; i < expected->remaining_count; i++) {
-		if (remaining_of(answer, &expected->remaining[i].of) !=
+		if (remaining_of(reply, &expected->remaining[i].of) !=
 			(int64_t)expected->remaining[i].tokens)
 			return false;
 	}
@@ -248,7 +248,7 @@ has_line(struct slice fields, struct slice wanted, bool whole)
 }
 
 static int
-compare_fields(struct play *play, const struct answer *answer)
+compare_fields(struct play *play, const struct reply *reply)
 {
 	const struct slice no = SLICE("no ");
 
@@ -256,9 +256,9 @@ compare_fields(struct play *play, const struct answer *answer)
 		const bool absent = slice_has_prefix(play->text, no);
 		const struct slice wanted = absent ? slice_skip(play->text, no.len) : play->text;
 
-		if (has_line(answer->fields, wanted, !absent) == absent)
+		if (has_line(reply->fields, wanted, !absent) == absent)
 			return play_wrong(play, "the answer's fields are:\n%.*s",
-				(int)answer->fields.len, answer->fields.ptr);
+				(int)reply->fields.len, reply->fields.ptr);
 	}
 	return 0;
 }
@@ -267,9 +267,8 @@ int
 expect(struct play *play, struct slice words)
 {
 	struct expectation expected;
-	struct answer answer = { 0 };
+	struct reply reply = { 0 };
 	char said[SAID_SIZE];
-	struct err err;
 
 	if (read_expectation(play, words, &expected) != 0)
 		return -1;
@@ -277,13 +276,12 @@ expect(struct play *play, struct slice words)
 		return play_wrong(
 			play, "there are %u requests left to expect something of", play->left);
 	for (; expected.times > 0; expected.times--, play->left--) {
-		if (world_ask(play->world, &play->question, &answer, &err) != 0)
-			return play_wrong(play, "%s", err.text);
-		say_answer(&answer, said);
-		if (!is_expected(&answer, &expected))
+		world_ask(play->world, &play->question, &reply);
+		say_answer(&reply, said);
+		if (!is_expected(&reply, &expected))
 			return play_wrong(play, "the answer was %s", said);
-		if (play_hold(play, &answer) != 0)
+		if (play_hold(play, &reply) != 0)
 			return -1;
 	}
-	return compare_fields(play, &answer);
+	return compare_fields(play, &reply);
 }

@@ -5,6 +5,8 @@
  */
 #include "scenario.h"
 
+#include "weir/clock.h"
+
 #include <stdio.h>
 #include <time.h>
 
@@ -142,7 +144,7 @@ static int
 use_configuration(struct play *play, unsigned first_line, struct slice text)
 {
 	const char *slash = strrchr(play->file, '/');
-	char path[256];
+	char path[256], redis[256];
 	struct err err;
 
 	(void)snprintf(path, sizeof path, "%s/%s", play->world->directory,
@@ -163,6 +165,7 @@ use_configuration(struct play *play, unsigned first_line, struct slice text)
 		}
 	}
 	(void)fputs("\n[backend scenario]\ntype = none\n", out);
+	(void)fputs(world_redis_section(play->world, redis), out);
 	assert_int_equal(fclose(out), 0);
 	play->has_configuration = true;
 	return world_use(play->world, path, &err) == 0 ? 0 : err_set(play->err, "%s", err.text);

@@ -11,7 +11,7 @@ enum { TIMES_MAX = 100000 };
 struct held {
 	struct held *next;
 	struct slice name;
-	struct check check;
+	struct under_way *request;
 };
 
 static int add_param(struct play *play, const char *format, ...) WEIR_PRINTF(2, 3);
@@ -29,9 +29,17 @@ add_param(struct play *play, const char *format, ...)
 	va_end(list);
 	if (len < 0 || (size_t)len >= sizeof text || question->params == QUESTION_PARAMS_MAX)
 		return play_wrong(play, "the request is too large");
-	question->env[question->params] = arena_text(&play->world->arena, slice_of(text));
-	assert_non_null(question->env[question->params]);
-	question->env[++question->params] = NULL;
+	char *name = arena_text(&play->world->arena, slice_of(text));
+
+	assert_non_null(name);
+	char *value = strchr(name, '=');
+
+	if (value == NULL)
+		return play_wrong(play, "a parameter is NAME=VALUE");
+	*value = '\0';
+	question->env[2 * question->params] = name;
+	question->env[2 * question->params + 1] = value + 1;
+	question->env[2 * ++question->params] = NULL;
 	return 0;
 }
 
@@ -139,19 +147,19 @@ play_request(struct play *play, struct slice words)
 }
 
 int
-play_hold(struct play *play, const struct answer *answer)
+play_hold(struct play *play, const struct reply *reply)
 {
 	struct held *held;
 
 	if (play->question.name.len == 0)
 		return 0;
+	if (reply->under_way == NULL)
+		return play_wrong(play, "no limit of the request is concurrent: it has no end");
 	held = arena_alloc(&play->world->arena, sizeof *held);
 	assert_non_null(held);
-	*held = (struct held){ play->held, play->question.name, answer->check };
+	*held = (struct held){ play->held, play->question.name, reply->under_way };
 	play->held = held;
-	return answer->check.lease != 0
-		? 0
-		: play_wrong(play, "no limit of the request is concurrent: it has no end");
+	return 0;
 }
 
 int
@@ -162,7 +170,7 @@ play_end(struct play *play, struct slice words)
 	for (struct held *held = play->held; held != NULL; held = held->next) {
 		if (!slice_is(held->name, words))
 			continue;
-		world_end(play->world, &held->check);
+		world_end(play->world, held->request);
 		return 0;
 	}
 	return play_wrong(play, "there is no request of this name");

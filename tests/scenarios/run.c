@@ -63,7 +63,7 @@ static const struct {
 };
 
 static struct err
-played(const struct redis_server *redis, const char *file, struct slice text)
+played(struct redis_server *redis, const char *file, struct slice text)
 {
 	struct directory directory;
 	struct world world;
@@ -184,7 +184,8 @@ main(int argc, char **argv)
 	has_redis = redis_server_is_installed();
 	const unsigned count = find_scenarios(argc > 1 ? argv[1] : directory);
 
-	if (count == 0 || counter_thread_start(&err) != 0) {
+	if (count == 0 || counter_thread_start(&err) != 0 || hash_start(&err) != 0 ||
+		front_start(&err) != 0) {
 		(void)fprintf(stderr, "no scenarios in %s\n", directory);
 		return 1;
 	}

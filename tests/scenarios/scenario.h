@@ -92,7 +92,7 @@ int play_request(struct play *play, struct slice words) WEIR_MUST_CHECK;
 int play_end(struct play *play, struct slice words) WEIR_MUST_CHECK;
 
 /* A request has been answered; its lease can be ended by the question's name. */
-int play_hold(struct play *play, const struct answer *answer) WEIR_MUST_CHECK;
+int play_hold(struct play *play, const struct reply *reply) WEIR_MUST_CHECK;
 
 /* All of a file. -1: err says what is wrong with it, or with the answers, at which line. */
 int scenario_play(

@@ -1,51 +1,102 @@
 /*
- * A stand-in for the gate, small enough to see that it does what the gate does: the route, its
- * exceptions and identities, one check, and the answer's status and fields. What the gate does
- * besides (rejection cache, local_cap, max_identities, shards by chance) has tests of its own.
+ * The world of a scenario: what a worker of weir has, without its process, and a web server's side
+ * of one connection. Nothing of what the gate does is done here.
  */
 #include "world.h"
 
-#include "../lib/redis_server.h"
-#include "weir/headers.h"
+#include "../lib/fcgi_client.h"
+#include "../lib/sockets.h"
+#include "weir/clock.h"
+#include "weir/units.h"
 
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
 #include <time.h>
+#include <unistd.h>
 
-enum { WORLD_MAX = 64 * 1024 * 1024, FIELDS_MAX = 4096 };
+enum { WORLD_MAX = 64 * 1024 * 1024 };
+
+/* ---- opening ---- */
+
+static void
+socket_path(const struct world *world, char out[256])
+{
+	(void)snprintf(out, 256, "%s/weir.sock", world->directory);
+}
 
 void
-world_open(struct world *world, const char *directory, const struct redis_server *server)
+world_open(struct world *world, const char *directory, struct redis_server *server)
 {
+	char path[256];
 	struct err err;
 
 	memset(world, 0, sizeof *world);
 	world->directory = directory;
+	world->connection = -1;
 	arena_init(&world->arena, WORLD_MAX);
-	assert_int_equal(hash_start(&err), 0);
-	if (server == NULL) {
-		world->memory = memory_open_private(MEMORY_SIZE_MIN, &err);
-		assert_non_null(world->memory);
-		world->store = memory_store(world->memory);
-		return;
+	socket_path(world, path);
+	world->listening = unix_listen(path, 1000);
+	(void)fcntl(world->listening, F_SETFL, O_NONBLOCK);
+	world->shared = (struct gate_shared){
+		.memory = memory_open_private(MEMORY_SIZE_MIN, &err),
+		.report = report_new(NULL, LOG_FORMAT_TEXT, &err),
+		.commons = gate_commons_new(&err),
+		.threads = 1,
+	};
+	assert_true(world->shared.memory != NULL && world->shared.report != NULL &&
+		world->shared.commons != NULL);
+	world->server = server;
+	if (server != NULL) {
+		world->direct = redis_server_connect(server);
+		world_empty(world);
 	}
-	world->direct = redis_server_connect(server);
-	client_open(&world->client, &(const struct redis_settings){ .server = server->address });
-	client_wait_until_ready(&world->client);
-	redis_ok(world->direct, "FLUSHALL");
-	world->store = redis_store(world->client.redis);
+	loop_thread_start(&world->thread);
+	seam_open();
+}
+
+static void
+close_gate(void *context)
+{
+	struct world *world = context;
+
+	if (world->gate == NULL)
+		return;
+	(void)gate_cut(world->gate);
+	gate_free(world->gate);
 }
 
 void
 world_close(struct world *world)
 {
-	if (world->memory != NULL) {
-		memory_close(world->memory);
-	} else {
-		client_close(&world->client);
+	loop_thread_call(&world->thread, close_gate, world);
+	loop_thread_stop(&world->thread);
+	seam_close();
+	if (world->connection >= 0)
+		(void)close(world->connection);
+	(void)close(world->listening);
+	gate_commons_free(world->shared.commons);
+	report_free(world->shared.report);
+	memory_close(world->shared.memory);
+	if (world->direct != NULL)
 		redisFree(world->direct);
-	}
+	else if (world->server != NULL)
+		redis_server_start(world->server, NULL);
 	for (unsigned i = 0; i < world->snapshot_count; i++)
 		snapshot_release(world->snapshots[i]);
 	arena_release(&world->arena);
+}
+
+/* ---- configurations ---- */
+
+const char *
+world_redis_section(const struct world *world, char out[256])
+{
+	out[0] = '\0';
+	if (world->server != NULL)
+		(void)snprintf(out, 256, "\n[redis]\nserver = unix:%s\n",
+			world->server->address.host);
+	return out;
 }
 
 static void
@@ -63,6 +114,27 @@ set_first_error(const struct diagnostics *diagnostics, struct err *err)
 			said->text);
 		return;
 	}
+}
+
+static struct snapshot *
+current(const struct world *world)
+{
+	return world->snapshots[world->snapshot_count - 1];
+}
+
+static void
+use(void *context)
+{
+	struct world *world = context;
+	struct err err;
+
+	if (world->gate != NULL) {
+		assert_int_equal(gate_use(world->gate, current(world), &err), 0);
+		return;
+	}
+	world->gate = gate_new(world->thread.loop, &world->shared, current(world), &err);
+	assert_non_null(world->gate);
+	assert_int_equal(gate_listen(world->gate, world->listening, &err), 0);
 }
 
 int
@@ -83,237 +155,133 @@ world_use(struct world *world, const char *file, struct err *err)
 	world->snapshots[world->snapshot_count++] = snapshot;
 	assert_int_equal(setenv("TZ", snapshot->config->timezone, 1), 0);
 	tzset();
+	loop_thread_call(&world->thread, use, world);
 	return 0;
 }
 
-static const struct snapshot *
-current(const struct world *world)
+/* ---- asking ---- */
+
+/* Nothing comes between two requests but its end. */
+static bool
+is_closed(int connection)
 {
-	return world->snapshots[world->snapshot_count - 1];
+	struct pollfd pollfd = { .fd = connection, .events = POLLIN };
+
+	return poll(&pollfd, 1, 0) != 0;
 }
 
-/* ---- who is counted ---- */
-
-/* A request on its way. */
-struct passage {
-	struct world *world;
-	const struct question *question;
-	struct answer *answer;
-	struct view view;
-	struct asker asker;
-	const struct snapshot_route *route;
-};
-
-static bool
-refuse(struct passage *passage, unsigned status)
+static void
+send_question(struct world *world, const struct question *question)
 {
-	passage->answer->status = status;
+	char path[256];
+	struct buf bytes;
+
+	if (world->connection >= 0 && is_closed(world->connection)) {
+		(void)close(world->connection);
+		world->connection = -1;
+	}
+	if (world->connection < 0) {
+		socket_path(world, path);
+		world->connection = unix_connect(path);
+	}
+	bytes_init(&bytes);
+	put_request(&bytes,
+		&(const struct request_spec){ .params = question->env, .keep = true });
+	assert_true(socket_send(world->connection, buf_slice(&bytes)));
+	buf_release(&bytes);
+}
+
+/* Until there is an answer, or the request is held. True: it is held. */
+static bool
+wait_for_answer(const struct world *world)
+{
+	struct pollfd pollfd = { .fd = world->connection, .events = POLLIN };
+
+	while (poll(&pollfd, 1, 1) == 0) {
+		if (seam_look().held != NULL)
+			return true;
+	}
 	return false;
 }
 
-static bool
-block(struct passage *passage, const struct config_override *override)
+static void
+nothing(void *context)
 {
-	if (passage->answer->enforced && override->limit->enforce)
-		return refuse(passage, 403);
-	passage->answer->would_reject = true;
-	return true;
+	(void)context;
 }
 
 static void
-add_item(struct passage *passage, const struct limit *limit, struct slice key)
+read_answer(struct world *world, struct reply *reply)
 {
-	struct world *world = passage->world;
-	struct check *check = &passage->answer->check;
-	const int wanted = passage->question->shard;
+	struct answer answer;
+	uint64_t wait;
 
-	if (limit->shards > 1) {
-		key = shards_key(&world->arena, key,
-			(wanted == SHARD_BY_TURNS ? world->turn++ : (unsigned)wanted) %
-				limit->shards);
-		assert_non_null(key.ptr);
-	}
-	if (limit->has_leases && check->lease == 0)
-		check->lease = ++world->leases;
-	check->items[check->count++] =
-		(struct check_item){ .limit = limit, .key = key, .shadow = !limit->enforce };
+	answer_read(&answer, world->connection, 1);
+	assert_true(answer_is_whole(&answer));
+	reply->status = answer_status(&answer);
+	const struct slice body = answer_body(&answer), all = buf_slice(&answer.out);
+	const char *fields = arena_text(&world->arena, slice_first(all, all.len - body.len));
+
+	assert_non_null(fields);
+	reply->fields = slice_of(fields);
+	if (parse_uint(answer_field(&answer, "Retry-After"), INT64_MAX, &wait) == 0)
+		reply->retry_after_s = (int64_t)wait;
+	answer_release(&answer);
+	/* What wrote it has gone on to the request's end when this has come back. */
+	loop_thread_call(&world->thread, nothing, NULL);
 }
 
-/* False: the request was answered. */
-static bool
-add_limit(struct passage *passage, const struct limit *limit)
+static void
+keep_under_way(struct world *world, struct reply *reply, void *held)
 {
-	const struct snapshot *snapshot = current(passage->world);
-	const struct config_limit *config =
-		snapshot->config->limits[(size_t)(limit - snapshot->limits)];
-	const int found =
-		config->override_count == 0 ? -1 : overrides_find(&passage->asker, config);
-	const struct config_override *override =
-		found < 0 ? NULL : snapshot->config->overrides[found];
-	struct slice key;
+	struct under_way *under_way = arena_alloc(&world->arena, sizeof *under_way);
 
-	if (override != NULL && override->exempt)
-		return true;
-	if (override != NULL && override->block)
-		return block(passage, override);
-	switch (identity_key(&passage->asker, config, &passage->world->arena, &key)) {
-	case IDENTITY_FOUND:
-	case IDENTITY_NO_ADDRESS:
-		break;
-	case IDENTITY_SKIP:
-		return true;
-	case IDENTITY_REJECT:
-		return refuse(passage, 403);
-	case IDENTITY_NO_MEMORY:
-		fail_msg("a scenario needs more than %d bytes", WORLD_MAX);
-	}
-	add_item(passage, override != NULL ? snapshot->plans[found] : limit, key);
-	return true;
+	assert_non_null(under_way);
+	*under_way = (struct under_way){ held, world->connection };
+	world->connection = -1;
+	reply->status = 200;
+	reply->under_way = under_way;
 }
 
 static bool
-identify(struct passage *passage)
+is_would(enum gate_outcome outcome)
 {
-	const struct snapshot *snapshot = current(passage->world);
-
-	if (route_exempts(snapshot->routes, (unsigned)(passage->route - snapshot->route_list),
-		    &passage->view))
-		return true;
-	asker_init(
-		&passage->asker, &passage->view, passage->route->config, snapshot->overrides, NULL);
-	for (unsigned i = 0; i < passage->route->limit_count; i++) {
-		if (!add_limit(passage, passage->route->limits[i]))
-			return false;
-	}
-	return true;
-}
-
-/* ---- deciding ---- */
-
-/* Redis's own clock goes on while the scenario's stands still, and must not take keys away. */
-static void
-keep_keys(struct world *world, const struct check *check)
-{
-	for (unsigned i = 0; i < check->count; i++)
-		(void)redis_number(world->direct, "PERSIST %s%.*s", world->client.settings.prefix,
-			(int)check->items[i].key.len, check->items[i].key.ptr);
-}
-
-struct waiting {
-	struct check check;
-	bool is_done;
-	struct world *world;
-	struct decision decision;
-};
-
-static void
-on_done(struct check *check, const struct decision *decision)
-{
-	struct waiting *waiting =
-		(struct waiting *)((uintptr_t)check - offsetof(struct waiting, check));
-
-	waiting->is_done = true;
-	waiting->decision = *decision;
-	if (waiting->world->memory == NULL)
-		loop_stop(waiting->world->client.loop);
-}
-
-static int
-decide_check(struct world *world, struct answer *answer, struct err *err)
-{
-	struct waiting waiting = { .check = answer->check, .world = world };
-
-	waiting.check.done = on_done;
-	waiting.check.deadline_us = clock_monotonic_us() + PATIENT_US;
-	store_decide(world->store, &waiting.check);
-	if (world->memory == NULL) {
-		run_loop_until(world->client.loop, waiting.is_done);
-		keep_keys(world, &answer->check);
-	}
-	assert_true(waiting.is_done);
-	answer->decision = waiting.decision;
-	answer->has_decision = true;
-	if (answer->decision.verdict == VERDICT_UNAVAILABLE)
-		return err_set(err, "the store did not decide: %s",
-			unavailable_names[answer->decision.why]);
-	return 0;
-}
-
-static void
-put_fields(struct passage *passage, bool is_rejected)
-{
-	struct answer *answer = passage->answer;
-	unsigned dialects = passage->route->config->headers;
-	struct buf out;
-
-	if (is_rejected && dialects == 0)
-		dialects = HEADERS_X_RATELIMIT;
-	buf_init(&out, FIELDS_MAX);
-	assert_int_equal(headers_put(&out, dialects, &answer->decision, answer->retry_after_s), 0);
-	const char *copy = arena_text(&passage->world->arena, buf_slice(&out));
-
-	assert_non_null(copy);
-	answer->fields = slice_of(copy);
-	buf_release(&out);
-}
-
-static void
-settle(struct passage *passage)
-{
-	struct answer *answer = passage->answer;
-	const bool is_rejected = answer->decision.verdict == VERDICT_REJECTED;
-
-	answer->status = is_rejected && answer->enforced ? 429 : 200;
-	if (is_rejected && answer->enforced)
-		answer->retry_after_s = decision_retry_after_s(&answer->decision);
-	for (unsigned i = 0; i < answer->decision.count; i++) {
-		const struct outcome *outcome = &answer->decision.outcomes[i];
-
-		answer->would_reject |= outcome->violated && (outcome->shadow || !answer->enforced);
-	}
-	if (answer->enforced)
-		put_fields(passage, is_rejected);
-}
-
-int
-world_ask(struct world *world, const struct question *question, struct answer *answer,
-	struct err *err)
-{
-	struct passage passage = { .world = world, .question = question, .answer = answer };
-	const struct snapshot *snapshot = current(world);
-	struct err refused;
-
-	memset(answer, 0, sizeof *answer);
-	answer->status = 200;
-	answer->enforced = snapshot->config->enforce;
-	if (view_init(&passage.view, snapshot->routes, question->env, &world->arena, &refused) !=
-		0) {
-		answer->status = 400;
-		return 0;
-	}
-	const int route = routes_match(snapshot->routes, &passage.view);
-
-	if (route < 0) {
-		answer->status = 400;
-		return 0;
-	}
-	passage.route = &snapshot->route_list[route];
-	answer->check.now_us = question->now_us;
-	answer->check.cost = cost_of(&passage.route->config->cost, &passage.view);
-	if (!identify(&passage) || answer->check.count == 0)
-		return 0;
-	if (decide_check(world, answer, err) != 0)
-		return -1;
-	settle(&passage);
-	return 0;
+	return outcome == OUTCOME_WOULD_REJECT || outcome == OUTCOME_WOULD_BLOCK ||
+		outcome == OUTCOME_WOULD_REFUSE;
 }
 
 void
-world_end(struct world *world, const struct check *check)
+world_ask(struct world *world, const struct question *question, struct reply *reply)
 {
-	for (unsigned i = 0; i < check->count; i++) {
-		if (!check->items[i].limit->has_leases)
-			continue;
-		store_release(world->store, &check->items[i], check->lease);
-	}
+	memset(reply, 0, sizeof *reply);
+	seam_set_now(question->now_us);
+	world_expire(world, question->now_us);
+	seam_begin(question->shard == SHARD_BY_TURNS ? world->turn++ : (unsigned)question->shard);
+	send_question(world, question);
+	if (!wait_for_answer(world))
+		read_answer(world, reply);
+	const struct seen seen = seam_look();
+
+	if (seen.held != NULL)
+		keep_under_way(world, reply, seen.held);
+	reply->enforced = current(world)->config->enforce;
+	reply->would_reject = is_would(seen.outcome);
+	if (seen.has_decision)
+		reply->decision = seen.decision;
+	world_note_keys(world, &seen);
+}
+
+void
+world_end(struct world *world, struct under_way *request)
+{
+	struct answer answer;
+
+	if (request->held == NULL)
+		return;
+	loop_thread_call(&world->thread, seam_let_go, request->held);
+	request->held = NULL;
+	answer_read(&answer, request->connection, 1);
+	assert_int_equal(answer_status(&answer), 200);
+	answer_release(&answer);
+	(void)close(request->connection);
 }

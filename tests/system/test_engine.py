@@ -94,6 +94,9 @@ backend = none
 """
 
 
+CLIENTS = 8
+
+
 class Flood(Case):
     @classmethod
     def setUpClass(cls):
@@ -104,9 +107,9 @@ class Flood(Case):
         self.redis = self.start(Redis(self.place))
         self.name = "weir-" + self._testMethodName
 
-    def start_weir(self, policy):
+    def start_weir(self, policy, threads=1):
         return self.start(Weir(self.place, self.php, FLOOD.format(policy=policy),
-                               redis=self.redis, name=self.name))
+                               weir=f"threads = {threads}", redis=self.redis, name=self.name))
 
     def checks(self):
         stats = self.redis.call("INFO", "commandstats").decode()
@@ -119,7 +122,7 @@ class Flood(Case):
 
     def flood(self, weir, seconds):
         """At full speed; returns how many were answered, by status, and how long it took."""
-        load = self.run_load(Load(weir.socket, clients=8, requests=10000000, keep=True,
+        load = self.run_load(Load(weir.socket, clients=CLIENTS, requests=10000000, keep=True,
                                   marks=True))
         begun = time.monotonic()
         load.go_on(seconds)
@@ -132,29 +135,49 @@ class Flood(Case):
                 status[code] = status.get(code, 0) + count
         return status, time.monotonic() - begun
 
-    def assert_few_checks(self, policy, refills_per_s):
-        """One a second, and one or two for each refill: what is known of a bucket ends as much too
-        early as the way to Redis is long, so that nobody is refused whom it would admit."""
-        weir = self.start_weir(policy)
+    def assert_few_checks(self, policy, refills_per_s, *, threads=1, seconds=2):
+        """One for each refill, and one a second, of each thread: each has a cache of its own. What
+        is refilled reaches a client all the same: it stays in the bucket until somebody asks."""
+        weir = self.start_weir(policy, threads)
         while self.ask(weir) == 200:
             pass
         before = self.checks()
-        status, seconds = self.flood(weir, 4)
+        status, passed = self.flood(weir, seconds)
         checks = self.checks() - before
-        allowed = (1 + 2 * refills_per_s) * (seconds + 1) + 2
-        self.say(f"{policy}: {sum(status.values())} requests in {seconds:.1f} s, {status}; "
-                 f"{checks} checks (allowed {allowed:.0f})")
+        admitted = status.get(200, 0)
+        allowed = threads * (admitted + passed + 1)
+        if threads > 1:
+            allowed += CLIENTS  # a thread that knows nothing is asked by all at once
+        self.say(f"{policy}, {threads} threads: {sum(status.values())} requests in {passed:.1f} s,"
+                 f" {status}; {checks} checks (allowed {allowed:.0f})")
         self.assertGreater(status[429], 1000)
+        self.assertLessEqual(admitted, refills_per_s * (passed + 1) + 1)
+        self.assertGreaterEqual(admitted, refills_per_s * seconds - 2)
         self.assertLessEqual(checks, allowed)
 
     def test_slow_bucket(self):
         self.assert_few_checks("5/1h", 0)
 
+    def test_slow_bucket_and_two_threads(self):
+        self.assert_few_checks("5/1h", 0, threads=2)
+
     def test_bucket_that_refills_meanwhile(self):
         self.assert_few_checks("10/1s", 10)
 
+    def test_bucket_that_refills_meanwhile_and_two_threads(self):
+        self.assert_few_checks("10/1s", 10, threads=2)
+
+    def test_bucket_that_refills_often(self):
+        self.assert_few_checks("100/1s", 100)
+
+    def test_bucket_that_refills_often_and_two_threads(self):
+        self.assert_few_checks("100/1s", 100, threads=2)
+
     def test_sliding_log(self):
         self.assert_few_checks("5/1h sliding-log", 0)
+
+    def test_sliding_log_that_moves(self):
+        self.assert_few_checks("10/1s sliding-log", 10)
 
     def test_reset_shows_within_a_second(self):
         weir = self.start_weir("5/1h")
@@ -177,6 +200,14 @@ class Flood(Case):
         wait_until(lambda: weir.metrics().get("weir_reloads_total", result="done") == 1,
                    "the reload is done")
         self.assertEqual(self.ask(weir), 200)
+
+    def test_raised_rate_helps_who_is_exhausted(self):
+        weir = self.start_weir("5/1d burst 5 name pace")
+        status, _ = self.flood(weir, 1)
+        self.assertEqual(status[200], 5)
+        weir.configure(FLOOD.format(policy="20/1s burst 5 name pace"))
+        weir.reload()
+        wait_until(lambda: self.ask(weir) == 200, "a token has come at the new rate")
 
 
 # 10**6 takes some minutes.
@@ -231,8 +262,8 @@ class Identities(Case):
         status = self.run_through(weir, IDENTITIES)
         keys = int(redis.call("DBSIZE"))
         self.say(f"{keys} keys; memory {before} KiB, {self.rss_kib(weir)} KiB after {IDENTITIES}")
-        self.assertLessEqual(keys, REMEMBERED + 2)
-        self.assertGreater(keys, REMEMBERED * 9 // 10)
+        # All that are allowed, the one that the others share, and that of the breaker's probe.
+        self.assertIn(keys, (REMEMBERED + 1, REMEMBERED + 2))
         self.assert_small(self.rss_kib(weir) - before, 1024, f"growth with {IDENTITIES}")
         # Those that Redis knows are decided on their own buckets, old ones as they were.
         for number in old:

@@ -17,6 +17,11 @@ identity = header X-API-Key
 on_missing = reject
 policy = 1000000/1s
 
+[limit tried]
+policy = 4/1d
+policy = 3/1d name loose shadow
+policy = 1/1d name strict shadow
+
 [backend absent]
 server = unix:/nonexistent/app.sock
 
@@ -28,6 +33,11 @@ backend = php
 [route absent]
 match = /absent
 backend = absent
+
+[route tried]
+match = /tried
+limit = tried
+backend = php
 
 [route keyed]
 match = /keyed
@@ -106,6 +116,62 @@ class MetricsTests(Case):
             [metrics.get("weir_decisions_total", limit=limit, result=result)
              for limit, result in (("three", "admitted"), ("three", "rejected"),
                                    ("wide", "admitted"), ("wide", "rejected"))], [3, 2, 3, 0])
+
+    def test_two_policies_that_are_tried_are_told_apart(self):
+        self.assertEqual([self.ask("/tried").status for _ in range(6)], 4 * [200] + 2 * [429])
+        metrics = self.weir.metrics()
+        self.assertEqual(
+            [[metrics.get("weir_policy_rejections_total", limit="tried", policy=policy,
+                          result=result) for policy in ("1d", "loose", "strict")]
+             for result in ("rejected", "would_reject")], [[2, 0, 0], [0, 3, 5]])
+
+    def test_dry_run_tells_what_enforcement_would(self):
+        """Each result of the limits, and each outcome, under its own name."""
+        paths = ["/three"] * 5 + ["/keyed"] * 2 + ["/keyed?"]
+        seen = []
+        for enforce in ("yes", "no"):
+            weir = self.start(Weir(self.place, self.php, ROUTES, weir=f"enforce = {enforce}",
+                                   name="enforce-" + enforce))
+            for path in paths:
+                fcgi.ask(weir.socket, fcgi.usual_params(
+                    path, SCRIPT_FILENAME=self.place.documents + "/index.php",
+                    **({"HTTP_X_API_KEY": "k"} if path.endswith("?") else {})))
+            metrics = weir.metrics()
+            outcomes = ("rejected", "unidentified", "admitted") if enforce == "yes" else (
+                "would_reject", "would_refuse", "admitted")
+            results = ("rejected", "refused", "admitted") if enforce == "yes" else (
+                "would_reject", "would_refuse", "admitted")
+            seen.append(
+                [metrics.get("weir_requests_total", route=route, outcome=outcome)
+                 for route in ("three", "keyed") for outcome in outcomes] +
+                [metrics.get("weir_decisions_total", limit=limit, result=result)
+                 for limit in ("three", "wide", "keyed") for result in results])
+        self.assertEqual(seen[0], seen[1])
+        self.assertEqual(seen[0], [2, 0, 3, 0, 2, 1, 2, 0, 3, 0, 0, 3, 0, 2, 1])
+
+    def test_memory_tells_how_full_it_is(self):
+        size = self.weir.metrics().get("weir_memory_size_bytes")
+        self.assertLess(900_000, size)
+        self.assertLess(size, 1_048_576)
+        weir = self.start(Weir(self.place, self.php, ROUTES, name="in-memory"))
+        for client in range(20):
+            fcgi.ask(weir.socket, fcgi.usual_params("/three", REMOTE_ADDR=f"192.0.2.{client}",
+                     SCRIPT_FILENAME=self.place.documents + "/index.php"))
+        # Those of `wide` say nothing a second later.
+        self.assertIn(weir.metrics().get("weir_memory_used_bytes") / 128, range(20, 41))
+
+    def test_proxy_that_names_nobody(self):
+        weir = self.start(Weir(self.place, self.php, ROUTES, redis=self.redis, name="proxied",
+                               weir="trusted_proxies = 10.0.0.0/24"))
+        for more in ({}, {"HTTP_X_FORWARDED_FOR": "unknown"},
+                     {"HTTP_X_FORWARDED_FOR": "192.0.2.1"}):
+            fcgi.ask(weir.socket, fcgi.usual_params("/x%00y", REMOTE_ADDR="10.0.0.1", **more))
+            fcgi.ask(weir.socket, fcgi.usual_params(
+                "/index.php", REMOTE_ADDR="10.0.0.1",
+                SCRIPT_FILENAME=self.place.documents + "/index.php", **more))
+        self.assertEqual(weir.metrics().get("weir_forwarded_missing_total"), 2)
+        self.assertEqual(len(weir.log_lines("A trusted proxy named no client", "proxy=10.0.0.1")),
+                         1)
 
     def test_store_latency_is_a_histogram(self):
         name = "weir_store_latency_seconds"

@@ -143,6 +143,30 @@ class ReloadTests:
         self.assert_logged(self.weir, 1, "only with a restart", "threads")
         self.assertEqual(self.ask("/index.php"), 200)
 
+    def test_list_that_was_cut_keeps_who_is_blocked(self):
+        def ask(user):
+            params = fcgi.usual_params("/limited.php", self.place.documents, REMOTE_USER=user,
+                                       AUTH_TYPE="Basic")
+            return fcgi.ask(self.weir.socket, params).status
+
+        blocked = self.place.write("blocked", "mallory\neve\n")
+        self.weir.configure(f"[override out]\nlimit = some\nfor = user @{blocked}\nblock = yes\n"
+                            + ROUTES.format(count=100))
+        self.reload()
+        cuts = ("", "\n", "mall", "mallory\nev")
+        for cut in cuts:
+            self.place.write("blocked", cut)
+            self.reload("refused")
+            self.assertEqual([ask("mallory"), ask("eve"), ask("bob")], [403, 403, 200])
+        self.assert_logged(self.weir, len(cuts), "error:", f"file={blocked} ")
+        self.place.write("blocked", "eve\n")
+        self.reload()
+        self.assertEqual([ask("mallory"), ask("eve")], [200, 403])
+        self.assert_logged(self.weir, 1, f'changed="{blocked}: 2 -> 1 items"')
+        self.place.write("blocked", "# nobody\n")
+        self.reload()
+        self.assertEqual(ask("eve"), 200)
+
     def test_many_at_once(self):
         """Signals that come together are one; none is lost for good."""
         for _ in range(50):

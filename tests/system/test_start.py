@@ -47,7 +47,7 @@ class StartTests(Case):
     # ---- words ----
 
     def test_version_and_help(self):
-        for argument, word in (("--version", "weir "), ("--help", "weir serve [--config FILE]")):
+        for argument, word in (("--version", "weir "), ("--help", "weir serve [FILE]")):
             done = self.run_weir(argument)
             self.assertEqual((done.returncode, done.stderr), (0, ""))
             self.assertIn(word, done.stdout)

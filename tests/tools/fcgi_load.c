@@ -30,7 +30,8 @@ static const char usage[] =
 	"  --set NAME=VALUE   a further parameter, or field of an HTTP request\n"
 	"  --vary N           N different paths (P/0, P/1 ...) and client addresses in turn\n"
 	"  --timeout S        of a request (10)\n"
-	"  --marks            a line on standard input begins a new phase; \"end\" ends the load\n";
+	"  --marks            a line on standard input begins a new phase; \"end\" ends the load\n"
+	"  --each FILE        a line there for each request: when, how long, status\n";
 
 int64_t
 now_us(void)
@@ -111,6 +112,14 @@ add_name(struct plan *plan, char *text)
 	plan->names[plan->name_count++] = (struct name_value){ text, equals + 1 };
 }
 
+static void
+set_each(struct plan *plan, const char *path)
+{
+	plan->each = fopen(path, "w");
+	if (plan->each == NULL)
+		die("cannot be written: ", path);
+}
+
 static const struct option options[] = {
 	{ "http", no_argument, NULL, 'h' },
 	{ "keep", no_argument, NULL, 'k' },
@@ -126,6 +135,7 @@ static const struct option options[] = {
 	{ "vary", required_argument, NULL, 'v' },
 	{ "timeout", required_argument, NULL, 't' },
 	{ "marks", no_argument, NULL, 'm' },
+	{ "each", required_argument, NULL, 'e' },
 	{ NULL, 0, NULL, 0 },
 };
 
@@ -172,6 +182,9 @@ set_option(struct plan *plan, int option)
 	case 's':
 		plan->script = optarg;
 		break;
+	case 'e':
+		set_each(plan, optarg);
+		break;
 	case 'S':
 		add_name(plan, optarg);
 		break;
@@ -216,5 +229,7 @@ main(int argc, char **argv)
 	phases_print(run.first_phase, now_us(), stdout);
 	phases_free(run.first_phase);
 	connections_close(&run);
+	if (plan.each != NULL && fclose(plan.each) != 0)
+		die("could not be written", "");
 	return 0;
 }

@@ -35,6 +35,7 @@ struct plan {
 	uint64_t connections_max; /* of an open loop */
 	double timeout; /* of a request, in seconds */
 	bool has_marks; /* lines on standard input begin new phases */
+	FILE *each; /* a line for each request, see load_connection.c; NULL: none */
 };
 
 int64_t now_us(void);

@@ -2,6 +2,9 @@
  * Connections. One has at most one request; it is busy from the request's start to its last byte,
  * and waits in the list of idle ones between two. A descriptor is watched for everything from its
  * connect on, edge by edge, so nothing is ever changed in the epoll set.
+ *
+ * Of each request that has ended a line can be had: when it was due (CLOCK_MONOTONIC) and how long
+ * it took, in microseconds, and the status of its answer, 0 if it failed.
  */
 #include "load_run.h"
 
@@ -21,6 +24,14 @@ drop(struct connection *connection)
 }
 
 static void
+tell(const struct run *run, const struct connection *connection, int status)
+{
+	if (run->plan->each != NULL)
+		(void)fprintf(run->plan->each, "%lld %lld %d\n", (long long)connection->due_us,
+			(long long)(now_us() - connection->due_us), status);
+}
+
+static void
 rest(struct run *run, struct connection *connection)
 {
 	connection->is_busy = false;
@@ -33,6 +44,7 @@ static void
 fail(struct run *run, struct connection *connection, enum failure how)
 {
 	connection->phase->failed[how]++;
+	tell(run, connection, 0);
 	drop(connection);
 	rest(run, connection);
 }
@@ -43,6 +55,7 @@ succeed(struct run *run, struct connection *connection)
 	const struct plan *plan = run->plan;
 
 	phase_answered(connection->phase, connection->answer.status, now_us() - connection->due_us);
+	tell(run, connection, connection->answer.status);
 	if (connection->answer.closes || connection->answer.until_close ||
 		!(plan->is_http || plan->keep))
 		drop(connection);

@@ -351,6 +351,26 @@ parameter_is_found_under_any_spelling_of_its_name(void **state)
 		{ "a%4=1", "a%4", "1" },
 		{ "n=a=b", "n", "a=b" },
 		{ "=1", "", "1" },
+		{ "%20+n=1", "n", "1" },
+		{ "n[]=1", "n", "1" },
+		{ "n[a][b]=1", "n", "1" },
+		{ "n%5b%5d=1", "n", "1" },
+		{ "[n]=1", "n", "1" },
+		{ "n%00=1", "n", "1" },
+		{ "n%00[x=1", "n", "1" },
+		{ "%00n=1", "n", NULL },
+		{ "n+=1", "n", NULL },
+		{ "n+x=1", "n", NULL },
+		{ "n.=1", "n_", "1" },
+		{ "n[=1", "n_", "1" },
+		{ "a.b=1", "a_b", "1" },
+		{ "a_b=1", "a.b", "1" },
+		{ "a[b=1", "a_b", "1" },
+		{ "a-b=1", "a_b", NULL },
+		{ "f[x]=1", "f[x]", "1" },
+		{ "%u006E=1", "n", "1" },
+		{ "%u006=1", "n", NULL },
+		{ "%u016e=1", "n", NULL },
 		{ "&", "", NULL },
 		{ "%3dn=1", "n", NULL },
 		{ "x%26n=1", "n", NULL },
@@ -360,7 +380,8 @@ parameter_is_found_under_any_spelling_of_its_name(void **state)
 	for (size_t i = 0; i < LENGTH_OF(rows); i++) {
 		const struct slice query = exact_copy(slice_of(rows[i].query));
 		struct slice rest = query, value;
-		const bool found = url_query_next(&rest, slice_of(rows[i].name), false, &value);
+		const bool found = url_query_next(
+			&rest, URL_QUERY_AMPERSANDS, slice_of(rows[i].name), false, &value);
 
 		assert_row(found == (rows[i].value != NULL), "%s", rows[i].query);
 		if (found)
@@ -397,7 +418,8 @@ every_value_of_a_repeated_parameter_is_found_and_decoded(void **state)
 		char all[128];
 		size_t len = 0;
 
-		while (url_query_next(&rest, slice_of(rows[i].name), rows[i].nocase, &value)) {
+		while (url_query_next(&rest, URL_QUERY_AMPERSANDS, slice_of(rows[i].name),
+			rows[i].nocase, &value)) {
 			assert_true(len + value.len < sizeof all);
 			len += url_query_decode(value, all + len);
 			all[len++] = '|';
@@ -417,7 +439,9 @@ look_for_parameters(void *context, struct slice query)
 		char *decoded = malloc(query.len + 1);
 
 		assert_non_null(decoded);
-		while (url_query_next(&rest, names[i], i % 2 == 0, &value)) {
+		while (url_query_next(&rest,
+			i % 2 == 0 ? URL_QUERY_AMPERSANDS : URL_QUERY_SEMICOLONS, names[i],
+			i % 2 == 0, &value)) {
 			assert_true(value.ptr >= query.ptr &&
 				value.ptr + value.len <= query.ptr + query.len);
 			assert_in_range(url_query_decode(value, decoded), 0, value.len);

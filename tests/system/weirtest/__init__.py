@@ -18,12 +18,14 @@ from weirtest.nginx import Nginx
 from weirtest.phpfpm import PhpFpm
 from weirtest.place import Place
 from weirtest.process import wait_until
+from weirtest.proxy import Proxy
 from weirtest.redis import Redis
 from weirtest.sentinel import Watched
 from weirtest.weir import Weir
 
 __all__ = [
-    "ApacheFcgid", "ApacheProxy", "Case", "Cluster", "Lighttpd", "LighttpdAuthorizer", "LighttpdSpawn",
-    "Load", "Metrics", "Nginx", "PhpFpm", "Place", "Redis", "TooSlow", "Watched", "Weir", "Zeros", "ask",
-    "attempts", "fcgi", "main", "process", "sentinel", "wait_until",
+    "ApacheFcgid", "ApacheProxy", "Case", "Cluster", "Lighttpd", "LighttpdAuthorizer",
+    "LighttpdSpawn", "Load", "Metrics", "Nginx", "PhpFpm", "Place", "Proxy", "Redis", "TooSlow",
+    "Watched", "Weir", "Zeros", "ask", "attempts", "fcgi", "main", "process", "sentinel",
+    "wait_until",
 ]

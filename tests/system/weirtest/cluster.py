@@ -20,13 +20,25 @@ def slot_of(key):
 
 
 class ClusterNode(Node):
-    def __init__(self, place, name):
+    def __init__(self, place, name, certificates=None):
+        """With TLS, and only so, if there are certificates."""
         super().__init__(place, name)
         self.bus = free_port()
         self.number = None
+        self._certificates = certificates
+
+    def connect(self):
+        peer = super().connect()
+        return peer if self._certificates is None else self._certificates.wrap(peer)
+
+    def _ports(self):
+        if self._certificates is None:
+            return ["--port", str(self.port)]
+        return ["--port", "0", "--tls-port", str(self.port), "--tls-cluster", "yes",
+                "--tls-replication", "yes", *self._certificates.redis_options()]
 
     def command(self):
-        return [redis.PROGRAM, "--port", str(self.port), "--bind", "127.0.0.1", "--save", "",
+        return [redis.PROGRAM, *self._ports(), "--bind", "127.0.0.1", "--save", "",
                 "--appendonly", "no", "--dir", self.place.sub("tmp"), "--daemonize", "no",
                 "--cluster-enabled", "yes", "--cluster-port", str(self.bus),
                 "--cluster-config-file", self.name + ".conf",
@@ -39,6 +51,10 @@ class ClusterNode(Node):
         super().start()
         self.number = self.call("CLUSTER", "MYID")
         return self
+
+    def call_readonly(self, *words):
+        """Of a replica, what it has of its master's keys."""
+        return self.calls(("READONLY",), words)[1]
 
     def is_master(self):
         return self.call("ROLE")[0] == "master"
@@ -58,10 +74,11 @@ class ClusterNode(Node):
 class Cluster:
     """Three masters with as many slots each, and a replica each unless there are to be none."""
 
-    def __init__(self, start, place, prefix, replicas=True):
-        self.masters = [start(ClusterNode(place, f"{prefix}-{n}")) for n in range(3)]
-        self.replicas = [start(ClusterNode(place, f"{prefix}-{n}r")) for n in range(3)] \
-            if replicas else []
+    def __init__(self, start, place, prefix, replicas=True, certificates=None):
+        self._certificates = certificates
+        self.masters = [start(ClusterNode(place, f"{prefix}-{n}", certificates)) for n in range(3)]
+        self.replicas = [start(ClusterNode(place, f"{prefix}-{n}r", certificates))
+                         for n in range(3)] if replicas else []
         self.nodes = self.masters + self.replicas
         for number, node in enumerate(self.masters):
             node.call("CLUSTER", "ADDSLOTSRANGE", str(number * SLOTS // 3),
@@ -88,8 +105,10 @@ class Cluster:
     @property
     def keys(self):
         """Of [redis]. Not all of them: the others are found."""
-        return f"cluster = tcp:127.0.0.1:{self.nodes[-1].port}, " \
-            f"tcp:127.0.0.1:{self.masters[0].port}"
+        kind = "tcp" if self._certificates is None else "tls"
+        tls = "" if self._certificates is None else f"\ntls_ca = {self._certificates.ca}"
+        return f"cluster = {kind}:127.0.0.1:{self.nodes[-1].port}, " \
+            f"{kind}:127.0.0.1:{self.masters[0].port}{tls}"
 
     def master_of(self, slot):
         """Who has it, as the first that answers says."""

@@ -33,10 +33,11 @@ class _Lighttpd(Front):
 
 
 class Lighttpd(_Lighttpd):
-    def __init__(self, place, socket, name="lighttpd"):
+    def __init__(self, place, socket, name="lighttpd", streams=1):
         super().__init__(place, name)
-        self.config = self._configure(
-            Snippet("lighttpd-weir.conf").put("/run/weir/weir.sock", socket))
+        snippet = Snippet("lighttpd-weir.conf").put("/run/weir/weir.sock", socket)
+        snippet.put("server.stream-response-body = 1", f"server.stream-response-body = {streams}")
+        self.config = self._configure(snippet)
 
 
 class LighttpdSpawn(Spawner, _Lighttpd):

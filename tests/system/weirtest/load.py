@@ -5,6 +5,7 @@ import os
 import subprocess
 import threading
 import time
+from typing import NamedTuple
 
 from weirtest import process
 from weirtest.place import BUILD
@@ -29,10 +30,19 @@ class Phase:
                 f"p50 {self.p50} p99 {self.p99} p99.9 {self.p999} max {self.max} us")
 
 
+class Request(NamedTuple):
+    """One of a load. Times are of time.monotonic(), in seconds; status 0: it failed."""
+    began: float
+    ended: float
+    status: int
+
+
 class Load:
     def __init__(self, address, *, marks=False, keep=False, params=None, **options):
         """`address`: a port (HTTP) or a socket's path (FastCGI). Options are fcgi_load's:
-        rate=500, seconds=3, or clients=20, requests=20; path, host, script, vary, timeout."""
+        rate=500, seconds=3, or clients=20, requests=20; path, host, script, vary, timeout; each=a
+        file that requests() reads when the load has ended."""
+        self._each = options.get("each")
         command = [PROGRAM]
         if isinstance(address, int):
             command += ["--http"]
@@ -74,6 +84,12 @@ class Load:
             raise AssertionError(f"fcgi_load ended with {self._process.returncode}")
         self.phases = [Phase(parts) for parts in json.loads(out)["phases"]]
         return self.phases
+
+    def requests(self):
+        """All of them, in the order of their ends."""
+        with open(self._each, encoding="ascii") as file:
+            parts = [[int(part) for part in line.split()] for line in file]
+        return [Request(due / 1e6, (due + took) / 1e6, status) for due, took, status in parts]
 
     def end(self):
         """Lets no further request begin, and waits for those under way."""

@@ -20,14 +20,22 @@ class Node(Server):
 
     def call(self, *words):
         """One command, and its reply: a text, a number as a text, or a list of them."""
-        with socket.create_connection(("127.0.0.1", self.port), 5) as peer:
-            peer.settimeout(5)
-            out = b"*%d\r\n" % len(words)
-            for word in words:
-                out += b"$%d\r\n%s\r\n" % (len(word.encode()), word.encode())
-            peer.sendall(out)
-            with peer.makefile("rb") as file:
-                return self._read(file)
+        return self.calls(words)[0]
+
+    def calls(self, *commands):
+        """Several over one connection."""
+        with self.connect() as peer, peer.makefile("rb") as file:
+            return [self._call(peer, file, words) for words in commands]
+
+    def connect(self):
+        return socket.create_connection(("127.0.0.1", self.port), 5)
+
+    def _call(self, peer, file, words):
+        out = b"*%d\r\n" % len(words)
+        for word in words:
+            out += b"$%d\r\n%s\r\n" % (len(word.encode()), word.encode())
+        peer.sendall(out)
+        return self._read(file)
 
     def _read(self, file):
         line = file.readline().rstrip().decode()
@@ -41,6 +49,11 @@ class Node(Server):
 
     def is_ready(self):
         return self.call("PING") == "PONG"
+
+    def stop(self):
+        if self.process is not None and self.process.poll() is None:
+            self.signal(signal.SIGCONT)
+        super().stop()
 
     def pause(self):
         self.signal(signal.SIGSTOP)

@@ -19,8 +19,7 @@ state = {state}
 
 {redis}
 
-[backend php]
-server = unix:{php}
+{php}
 
 {rest}
 """
@@ -32,7 +31,8 @@ class Weir(Server):
 
     def __init__(self, place, php, rest, *, redis=None, weir="", name="weir", size="1m",
                  spawned=False):
-        """`rest`: limits and routes, and further backends; `weir`: further keys of [weir].
+        """`rest`: limits and routes, and further backends; `weir`: further keys of [weir]. `php`:
+        None if the backends are all in `rest`.
         `spawned`: only the configuration is made; a web server starts it."""
         super().__init__(place, name)
         self.socket = place.socket(name)
@@ -44,10 +44,11 @@ class Weir(Server):
     def configure(self, rest, weir=""):
         """Writes the configuration; one that runs takes it over with reload."""
         redis = "" if self._redis is None else f"[redis]\n{self._redis.keys}"
+        php = "" if self._php is None else f"[backend php]\nserver = unix:{self._php.socket}"
         self.config = self.place.write(self.name + ".ini", CONFIG.format(
             listen="" if self._spawned else f"listen = unix:{self.socket}",
             metrics=self.metrics_socket, weir=weir, size=self._size, state=self.state,
-            redis=redis, php=self._php.socket, rest=rest))
+            redis=redis, php=php, rest=rest))
 
     def command(self):
         return [self.place.weir, "serve", "--config", self.config]

@@ -1,0 +1,145 @@
+/*
+ * To where the server is: what the sentinels say, the look-up of its name, one address after the
+ * other, and the login. All of it is done by one deadline.
+ *
+ * Every connection begins with a probe, a check on a key of its own, so READY means that the server
+ * does what is asked of it; and its reply tells the server's clock before the first client's check
+ * is sent.
+ *
+ * With sentinels each connection begins with their word, so a failover needs nothing of its own:
+ * whatever ends the connection (the old master is gone, or says READONLY) leads to the new master,
+ * in the back-off of the breaker while they still name the old one.
+ */
+#include "redis_private.h"
+
+#include "weir/socket.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static struct stream *
+connect_next(struct redis *redis, int *error)
+{
+	const unsigned i = (redis->address_first + redis->address_at++) % redis->address_count;
+
+	return redis_dial(redis->loop, &redis->settings, &redis->server, &redis->addresses[i],
+		&connection_handler, redis, error);
+}
+
+/* Of several addresses, what says most: who listens on one of IPv4 and IPv6 alone refuses on the
+ * other. */
+static void
+lose_tried(struct redis *redis, int error, const char *why)
+{
+	connection_lose(
+		redis, error == ECONNREFUSED && redis->tried[0] != '\0' ? redis->tried : why);
+}
+
+/* With the first address from address_at on that is no failure at once. */
+static void
+shake(struct redis *redis)
+{
+	int error = 0;
+
+	redis->state = REDIS_SHAKING;
+	while (redis->stream == NULL && redis->address_at < redis->address_count)
+		redis->stream = connect_next(redis, &error);
+	if (redis->stream == NULL) {
+		lose_tried(redis, error, strerror(error));
+		return;
+	}
+	stream_resume(redis->stream);
+	if (redis->settings.password != NULL)
+		connection_step(redis, CALL_AUTH, false);
+	if (redis->settings.database != 0)
+		connection_step(redis, CALL_SELECT, false);
+	if (redis->sentinel != NULL)
+		connection_step(redis, CALL_ROLE, false);
+	connection_step(redis, redis->node != NULL ? CALL_SLOTS : CALL_PROBE, false);
+}
+
+/* Not connected, though there is an address that was not tried: what was queued for the one before
+ * is made anew for it. Nothing but the login and the probe is queued then. */
+static void
+shake_anew(struct redis *redis)
+{
+	stream_close(redis->stream);
+	redis->stream = NULL;
+	while (redis->sent.first != NULL) {
+		struct call *call = redis->sent.first;
+
+		redis->sent.first = call->next;
+		call_free(call);
+	}
+	call_list_init(&redis->sent);
+	shake(redis);
+}
+
+static void
+on_lookup(void *context, const struct resolved *addresses, unsigned count, const char *error)
+{
+	struct redis *redis = context;
+
+	redis->lookup = NULL;
+	if (error != NULL) {
+		connection_lose(redis, error);
+		return;
+	}
+	memcpy(redis->addresses, addresses, count * sizeof addresses[0]);
+	redis->address_count = count;
+	shake(redis);
+}
+
+/* To where the server is. */
+static void
+resolve(struct redis *redis)
+{
+	struct resolved *first = &redis->addresses[0];
+
+	if (socket_address(&redis->server, &first->address, &first->len) == 0) {
+		redis->address_count = 1;
+		shake(redis);
+		return;
+	}
+	redis->state = REDIS_RESOLVING;
+	redis->lookup = lookup_start(redis->resolver, &redis->server, on_lookup, redis);
+	if (redis->lookup == NULL)
+		connection_lose(redis, "no memory for the look-up");
+}
+
+void
+handshake_go_to(struct redis *redis, const struct address *server)
+{
+	if (!address_is(&redis->server, server))
+		redis->address_first = 0;
+	redis->server = *server;
+	(void)address_text(server, redis->name);
+	resolve(redis);
+}
+
+void
+handshake_start(struct redis *redis)
+{
+	redis->address_at = 0;
+	redis->tried[0] = '\0';
+	if (redis->sentinel == NULL) {
+		resolve(redis);
+	} else {
+		redis->state = REDIS_ASKING;
+		sentinel_ask(redis->sentinel);
+	}
+}
+
+void
+handshake_failed(struct redis *redis, int error)
+{
+	if (redis->address_at >= redis->address_count) {
+		lose_tried(redis, error, stream_reason(redis->stream, error));
+		return;
+	}
+	if (error != ECONNREFUSED)
+		(void)snprintf(redis->tried, sizeof redis->tried, "%s",
+			stream_reason(redis->stream, error));
+	shake_anew(redis);
+}
