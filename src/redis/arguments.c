@@ -272,7 +272,9 @@ args_add_give_back(struct args *args, const struct redis *redis, const struct ch
 static void
 add_peek(struct args *args, const struct redis *redis, const struct check *check)
 {
-	add_give_back_keys(args, redis, check->items[0].key);
+	/* One key, or a slot that is being moved would answer for neither of two. */
+	args_add_number(args, 1);
+	add_key(args, redis, check->items[0].key);
 	for (unsigned i = 0; i < 3; i++)
 		args_add_number(args, 0); /* of no request */
 	args_add_number(args, 0);

@@ -78,6 +78,7 @@ make_address(struct slice host, long long port, const struct address *from, stru
 
 struct range {
 	unsigned first, last;
+	bool has_master; /* it is said who it is */
 	struct address master;
 };
 
@@ -85,6 +86,16 @@ static bool
 is_slot(const redisReply *reply)
 {
 	return reply->type == REDIS_REPLY_INTEGER && reply->integer >= 0 && reply->integer < SLOTS;
+}
+
+/* Of a server that has no host name yet where names are to be told (cluster-preferred-endpoint-type
+ * hostname), or whose port is not known, it is said so; then nobody is known to have these slots.
+ */
+static bool
+is_unknown(const redisReply *host, const redisReply *port)
+{
+	return port->integer == 0 ||
+		(host->type == REDIS_REPLY_STRING && host->len == 1 && host->str[0] == '?');
 }
 
 /* {first, last, {host, port, ...}, replicas...} */
@@ -106,6 +117,9 @@ read_range(const redisReply *reply, const struct address *from, struct range *ra
 		return -1;
 	range->first = (unsigned)first->integer;
 	range->last = (unsigned)last->integer;
+	range->has_master = !is_unknown(host, port);
+	if (!range->has_master)
+		return 0;
 	return make_address(host->type == REDIS_REPLY_NIL
 			? SLICE("")
 			: slice_make(host->str, (size_t)host->len),
@@ -131,7 +145,7 @@ slots_read(const redisReply *reply, const struct address *from, slots_fn *each, 
 	if (slots > SLOTS)
 		return err_set(err, "its answer to CLUSTER SLOTS names slots more than once");
 	for (size_t i = 0; i < (size_t)reply->elements; i++) {
-		if (read_range(reply->element[i], from, &range) == 0)
+		if (read_range(reply->element[i], from, &range) == 0 && range.has_master)
 			each(context, range.first, range.last, &range.master);
 	}
 	return 0;

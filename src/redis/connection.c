@@ -159,9 +159,9 @@ connection_lose(struct redis *redis, const char *why)
 	why = text;
 	if (redis->sentinel != NULL && !was_settled)
 		sentinel_doubt(redis->sentinel);
-	/* An address that swallows what is sent to it takes all the time; the next one has it the
-	 * next time. */
-	if (redis->stream != NULL && !stream_is_connected(redis->stream))
+	/* An address that swallows what is sent to it takes all the time, and behind one that takes
+	 * connections there may be nobody; the next one has its turn the next time. */
+	if (redis->state == REDIS_SHAKING)
 		redis->address_first++;
 	struct call *lost = cut(redis);
 
@@ -214,7 +214,13 @@ on_input(void *context, struct slice data)
 static void
 on_eof(void *context)
 {
-	connection_lose(context, "Redis closed the connection");
+	struct redis *redis = context;
+	static const char why[] = "Redis closed the connection";
+
+	if (redis->state == REDIS_SHAKING)
+		handshake_ended(redis, why);
+	else
+		connection_lose(redis, why);
 }
 
 static void

@@ -73,7 +73,14 @@ shake_anew(struct redis *redis)
 		call_free(call);
 	}
 	call_list_init(&redis->sent);
-	shake(redis);
+	/* What the one before has said of a reply is not the beginning of this one's. */
+	redisReaderFree(redis->reader);
+	redis->reader = reader_new(&redis->reader_bound, ELEMENTS_MAX);
+	redis->reply_bytes = 0;
+	if (redis->reader == NULL)
+		connection_lose(redis, "no memory");
+	else
+		shake(redis);
 }
 
 static void
@@ -129,6 +136,17 @@ handshake_start(struct redis *redis)
 		redis->state = REDIS_ASKING;
 		sentinel_ask(redis->sentinel);
 	}
+}
+
+void
+handshake_ended(struct redis *redis, const char *why)
+{
+	if (redis->address_at >= redis->address_count) {
+		connection_lose(redis, why);
+		return;
+	}
+	(void)snprintf(redis->tried, sizeof redis->tried, "%s", why);
+	shake_anew(redis);
 }
 
 void

@@ -122,6 +122,9 @@ take_check(struct redis *redis, struct call *call, const redisReply *reply)
 		call_unavailable(redis, call, UNAVAILABLE_REPLY);
 		return false;
 	case REPLY_ERROR:
+		/* It was named as a server of its own, and has a part of the keys. */
+		if (redis->node == NULL && reply_is_of_cluster(reply))
+			return take_outage(redis, call, REPLY_UNUSABLE, err.text);
 		store_log_refusal(redis, err.text);
 		call_unavailable(redis, call, UNAVAILABLE_REPLY);
 		return false;

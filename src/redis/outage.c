@@ -53,6 +53,8 @@ static const struct {
 		false, NULL },
 	{ "cluster support disabled",
 		"it is no cluster: name the one server with `server` of [redis]", false, NULL },
+	{ "MOVED", "it is one of a cluster: name it with `cluster` of [redis], not with `server`",
+		false, NULL },
 	{ "it knows no master", "master of [redis] must be a name that the sentinels know", false,
 		NULL },
 	{ NOT_REDIS, "server of [redis] must be the address of a Redis server", false, NULL },

@@ -43,6 +43,7 @@ reader_new(struct reader_bound *bound, size_t elements_max)
 	if (reader == NULL)
 		return NULL;
 	bound->elements_max = elements_max;
+	bound->sum = 0;
 	bound->functions = *reader->fn;
 	bound->make_any_array = reader->fn->createArray;
 	bound->functions.createArray = make_array;

@@ -294,8 +294,10 @@ void handshake_start(struct redis *redis);
 /* That is where the server is. From ASKING. */
 void handshake_go_to(struct redis *redis, const struct address *server);
 
-/* The connection has failed while it was SHAKING: the next address is tried, if there is one. */
+/* The connection has failed, or was closed, while it was SHAKING: the next address is tried, if
+ * there is one. */
 void handshake_failed(struct redis *redis, int error);
+void handshake_ended(struct redis *redis, const char *why);
 
 /* ---- dial.c ---- */
 
@@ -424,5 +426,8 @@ enum reply_kind reply_read(const redisReply *reply, const struct check *check,
  */
 enum reply_kind reply_status(const redisReply *reply, struct err *err);
 enum reply_kind reply_role(const redisReply *reply, struct err *err);
+
+/* It is of a server that has only a part of the keys (MOVED). */
+bool reply_is_of_cluster(const redisReply *reply);
 
 #endif

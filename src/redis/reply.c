@@ -6,6 +6,9 @@
 
 enum { STATUS_LATE = -1, STATUS_MAX = 3 };
 
+/* Of a server's clock: the year 2255. What is beyond could not be reckoned with. */
+#define CLOCK_MAX_US (INT64_C(1) << 53)
+
 /* The server cannot serve anybody now; another connection, or later, may do. */
 static const char *const unusable[] = { "READONLY", "MASTERDOWN", "LOADING", "CLUSTERDOWN", "OOM",
 	"NOREPLICAS", "MISCONF", "BUSY", "NOAUTH", "WRONGPASS", "NOPERM", "TRYAGAIN",
@@ -31,6 +34,13 @@ read_error(const redisReply *reply, struct err *err)
 		strstr(err->text, "no password is set") != NULL)
 		return REPLY_UNUSABLE;
 	return REPLY_ERROR;
+}
+
+bool
+reply_is_of_cluster(const redisReply *reply)
+{
+	return reply->type == REDIS_REPLY_ERROR &&
+		slice_has_prefix(slice_make(reply->str, (size_t)reply->len), SLICE("MOVED "));
 }
 
 static enum reply_kind
@@ -252,7 +262,7 @@ reply_read(const redisReply *reply, const struct check *check, struct decision *
 	const long long status = reply->element[0]->integer;
 
 	*now_us = reply->element[1]->integer;
-	if (*now_us < 0 || status < STATUS_LATE || status > STATUS_MAX)
+	if (*now_us < 0 || *now_us > CLOCK_MAX_US || status < STATUS_LATE || status > STATUS_MAX)
 		return absurd(err);
 	if (status == STATUS_LATE)
 		return reply->elements == 2 ? REPLY_LATE : absurd(err);

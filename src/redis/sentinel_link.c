@@ -181,7 +181,14 @@ on_failed(void *context, int error)
 	}
 	stream_close(link->stream);
 	link->stream = NULL;
-	dial(link);
+	/* What the one before has said of a reply is not the beginning of this one's. */
+	redisReaderFree(link->reader);
+	link->reader = reader_new(&link->bound, ANSWER_ELEMENTS);
+	link->reply_bytes = 0;
+	if (link->reader == NULL)
+		fail(link, "no memory");
+	else
+		dial(link);
 }
 
 static const struct stream_handler stream_handler = {

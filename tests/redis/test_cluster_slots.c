@@ -143,6 +143,27 @@ a_server_without_a_host_is_where_the_answer_came_from(void **state)
 	}
 }
 
+/* Redis says so of servers without a host name where names are to be told. */
+static void
+a_server_that_is_not_told_has_no_slots_and_the_others_theirs(void **state)
+{
+	static const char *const unknown[] = { "$1\r\n?\r\n:7001\r\n", "$1\r\na\r\n:0\r\n" };
+	char bytes[160];
+	struct map map;
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH_OF(unknown); i++) {
+		(void)snprintf(bytes, sizeof bytes,
+			"*2\r\n*3\r\n:0\r\n:1\r\n*2\r\n%s*3\r\n:2\r\n:3\r\n*2\r\n$1\r\nb\r\n"
+			":7002\r\n",
+			unknown[i]);
+		assert_int_equal(read_map(slice_of(bytes), &map), 0);
+		assert_int_equal(map.calls, 1);
+		assert_int_equal(map.slots, 2);
+		assert_string_equal(map.last.host, "b");
+	}
+}
+
 static void
 a_map_that_cannot_be_is_refused_whole(void **state)
 {
@@ -155,10 +176,8 @@ a_map_that_cannot_be_is_refused_whole(void **state)
 		"*1\r\n*3\r\n:-1\r\n:1\r\n*2\r\n$1\r\na\r\n:1\r\n",
 		"*1\r\n*3\r\n:2\r\n:1\r\n*2\r\n$1\r\na\r\n:1\r\n",
 		"*1\r\n*3\r\n:0\r\n:1\r\n*1\r\n$1\r\na\r\n",
-		"*1\r\n*3\r\n:0\r\n:1\r\n*2\r\n$1\r\na\r\n:0\r\n",
 		"*1\r\n*3\r\n:0\r\n:1\r\n*2\r\n$1\r\na\r\n:65536\r\n",
 		"*1\r\n*3\r\n:0\r\n:1\r\n*2\r\n:7\r\n:1\r\n",
-		"*1\r\n*3\r\n:0\r\n:1\r\n*2\r\n$1\r\n?\r\n:1\r\n",
 		"*1\r\n*3\r\n:0\r\n:1\r\n*2\r\n$3\r\na b\r\n:1\r\n",
 		"*1\r\n*3\r\n:0\r\n:1\r\n*2\r\n$3\r\na\nb\r\n:1\r\n",
 		"*1\r\n*3\r\n:0\r\n:1\r\n*2\r\n$6\r\n/run/x\r\n:1\r\n",
@@ -294,6 +313,7 @@ main(void)
 		cmocka_unit_test(a_key_of_any_length_fits),
 		cmocka_unit_test(a_map_is_read),
 		cmocka_unit_test(a_server_without_a_host_is_where_the_answer_came_from),
+		cmocka_unit_test(a_server_that_is_not_told_has_no_slots_and_the_others_theirs),
 		cmocka_unit_test(a_map_that_cannot_be_is_refused_whole),
 		cmocka_unit_test(a_host_that_is_too_long_is_refused),
 		cmocka_unit_test(no_mutant_of_a_map_leads_astray),

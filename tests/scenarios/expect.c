@@ -18,7 +18,7 @@ struct expectation {
 	unsigned by_count, would_count;
 	bool would_reject;
 	bool has_retry_after;
-	uint64_t retry_after_s; /* no Retry-After: 0 */
+	uint64_t retry_after_s, retry_after_most_s; /* no Retry-After: 0 */
 	struct {
 		uint64_t tokens;
 		struct named of; /* limit.ptr NULL: all that reject */
@@ -50,14 +50,22 @@ read_by(struct play *play, struct slice *words, struct expectation *expected)
 static int
 read_retry_after(struct play *play, struct slice *words, struct expectation *expected)
 {
-	struct slice word;
+	struct slice word, after;
 
 	if (!play_word(words, &word))
 		return play_wrong(play, "retry-after what?");
 	expected->has_retry_after = true;
 	if (slice_is(word, SLICE("none")))
 		return 0;
-	return play_number(play, word, &expected->retry_after_s);
+	if (play_number(play, word, &expected->retry_after_s) != 0)
+		return -1;
+	expected->retry_after_most_s = expected->retry_after_s;
+	after = *words;
+	if (!play_word(&after, &word) || !slice_is(word, SLICE("to")))
+		return 0;
+	*words = after;
+	return play_word(words, &word) ? play_number(play, word, &expected->retry_after_most_s)
+				       : play_wrong(play, "retry-after up to what?");
 }
 
 static int
@@ -166,8 +174,7 @@ remaining_of(const struct reply *reply, const struct named *named)
 	for (unsigned i = 0; i < reply->decision.count; i++) {
 		const struct outcome *outcome = &reply->decision.outcomes[i];
 
-		if (named->limit.ptr == NULL ? !rejects(reply, outcome)
-					     : !is_named(outcome, named))
+		if (named->limit.ptr == NULL ? !rejects(reply, outcome) : !is_named(outcome, named))
 			continue;
 		if (least < 0 || (int64_t)outcome->remaining < least)
 			least = (int64_t)outcome->remaining;
@@ -197,9 +204,9 @@ say_answer(const struct reply *reply, char said[SAID_SIZE])
 		const struct outcome *outcome = &reply->decision.outcomes[i];
 
 		say(said, ", %s%s %s remaining %llu",
-			!outcome->violated                 ? "of "
+			!outcome->violated                ? "of "
 				: rejects(reply, outcome) ? "by "
-							   : "would-reject by ",
+							  : "would-reject by ",
 			outcome->limit->name, outcome->policy->name,
 			(unsigned long long)outcome->remaining);
 	}
@@ -219,7 +226,9 @@ is_expected(const struct reply *reply, const struct expectation *expected)
 	if (expected->would_count > 0 &&
 		!are_violated(reply, false, expected->would, expected->would_count))
 		return false;
-	if (expected->has_retry_after && reply->retry_after_s != (int64_t)expected->retry_after_s)
+	if (expected->has_retry_after &&
+		(reply->retry_after_s < (int64_t)expected->retry_after_s ||
+			reply->retry_after_s > (int64_t)expected->retry_after_most_s))
 		return false;
 	for (unsigned i = 0; i < expected->remaining_count; i++) {
 		if (remaining_of(reply, &expected->remaining[i].of) !=

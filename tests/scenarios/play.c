@@ -10,9 +10,6 @@
 #include <stdio.h>
 #include <time.h>
 
-/* Where a scenario has its files. They are made in the world's directory. */
-#define ETC "/etc/weir/"
-
 /* ---- lines ---- */
 
 bool
@@ -137,42 +134,10 @@ do_at(struct play *play, struct slice words)
 	return 0;
 }
 
-/* ---- configurations and files ---- */
-
-/* With its lines where they stand in the scenario, so that what is said of them is right. */
-static int
-use_configuration(struct play *play, unsigned first_line, struct slice text)
-{
-	const char *slash = strrchr(play->file, '/');
-	char path[256], redis[256];
-	struct err err;
-
-	(void)snprintf(path, sizeof path, "%s/%s", play->world->directory,
-		slash == NULL ? play->file : slash + 1);
-	FILE *out = fopen(path, "w");
-
-	assert_non_null(out);
-	for (unsigned line = 1; line < first_line; line++)
-		(void)fputc('\n', out);
-	for (size_t i = 0; i < text.len; i++) {
-		const struct slice rest = slice_skip(text, i);
-
-		if (slice_has_prefix(rest, SLICE("@" ETC))) {
-			(void)fprintf(out, "@%s/", play->world->directory);
-			i += sizeof "@" ETC - 2;
-		} else {
-			(void)fputc(text.ptr[i], out);
-		}
-	}
-	(void)fputs("\n[backend scenario]\ntype = none\n", out);
-	(void)fputs(world_redis_section(play->world, redis), out);
-	assert_int_equal(fclose(out), 0);
-	play->has_configuration = true;
-	return world_use(play->world, path, &err) == 0 ? 0 : err_set(play->err, "%s", err.text);
-}
+/* ---- configurations ---- */
 
 static const char *const statements[] = { "start", "at", "request", "expect", "end", "reload",
-	"file" };
+	"file", "app", "redis" };
 
 /* A key of a configuration may be called as a statement is. */
 static bool
@@ -200,8 +165,7 @@ read_configuration(struct play *play)
 	while (play_next(play) && !is_statement(play->text))
 		before = *play;
 	*play = before;
-	return use_configuration(
-		play, first_line, slice_make(from, (size_t)(play->rest.ptr - from)));
+	return play_use(play, first_line, slice_make(from, (size_t)(play->rest.ptr - from)));
 }
 
 static int
@@ -216,33 +180,13 @@ do_reload(struct play *play, struct slice words)
 	return read_configuration(play);
 }
 
-static int
-do_file(struct play *play, struct slice words)
-{
-	const struct slice etc = SLICE(ETC);
-	char path[256];
-
-	if (!slice_has_prefix(words, etc) ||
-		slice_find(slice_skip(words, etc.len), '/') < words.len - etc.len)
-		return play_wrong(play, "a file is one of " ETC);
-	(void)snprintf(path, sizeof path, "%s/%.*s", play->world->directory,
-		(int)(words.len - etc.len), words.ptr + etc.len);
-	FILE *out = fopen(path, "w");
-
-	assert_non_null(out);
-	while (play_next_indented(play))
-		(void)fprintf(out, "%.*s\n", (int)play->text.len, play->text.ptr);
-	assert_int_equal(fclose(out), 0);
-	return 0;
-}
-
 /* ---- the file ---- */
 
 static int
 do_statement(struct play *play)
 {
 	static int (*const does[])(struct play * play, struct slice words) = { do_start, do_at,
-		play_request, expect, play_end, do_reload, do_file };
+		play_request, expect, play_end, do_reload, play_file, play_app, play_redis };
 	struct slice words = play->text, word = { NULL, 0 };
 
 	if (play->indented)
@@ -269,10 +213,12 @@ scenario_play(struct world *world, const char *file, struct slice text, struct e
 
 	(void)parse_date(SLICE("2026-01-01T00:00:00Z"), &play.start_us);
 	play.now_us = play.start_us;
-	while (play_next(&play)) {
+	while (!play.is_over && play_next(&play)) {
 		if (do_statement(&play) != 0)
 			return -1;
 	}
+	if (play.is_over)
+		return 0;
 	if (play.left > 0)
 		return play_wrong(&play, "nothing is expected of %u of the requests of line %u",
 			play.left, play.question_line);

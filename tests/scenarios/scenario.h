@@ -38,15 +38,23 @@
  *         N times
  *     expect [N times] STATUS
  *         by LIMIT POLICY        violated; all of them are named, or none
- *         retry-after N | none
+ *         retry-after N | N to M | none
  *         remaining N            the least of all policies that reject; or of one:
  *         remaining N of LIMIT POLICY
  *         would-reject [by LIMIT POLICY]...
  *     end NAME                   the request is over and gives its lease back. Only after `start
- * now`, since stores do that by their own clock reload                     followed by a
- * configuration in place of the one before file /etc/weir/NAME        followed by its lines,
- * indented; before a configuration that says
+ *                                now`, since Redis does that by its own clock
+ *     reload                     followed by a configuration in place of the one before
+ *     file /etc/weir/NAME        followed by its lines, indented; before a configuration that says
  *                                @/etc/weir/NAME
+ *     app                        followed by the fields of its answers, indented; before a
+ *                                configuration with `backend = app`
+ *     redis only                 first of all: the scenario is not for the memory store
+ *           holds N keys         at this time; they expire by the scenario's clock
+ *           empty                an operator has emptied it
+ *           away                 it was killed, and stays away
+ *
+ * A request that takes a lease and is admitted stays under way until its end, or that of all.
  */
 #ifndef WEIR_TESTS_SCENARIOS_SCENARIO_H
 #define WEIR_TESTS_SCENARIOS_SCENARIO_H
@@ -64,6 +72,7 @@ struct play {
 	bool indented;
 	int64_t start_us, now_us;
 	bool is_now, has_configuration;
+	bool is_over; /* it is not for this store */
 	unsigned requests;
 	struct question question;
 	unsigned question_line, left; /* answers to the question that nothing was expected of yet */
@@ -87,7 +96,13 @@ int play_number(struct play *play, struct slice word, uint64_t *out) WEIR_MUST_C
  * wrong. */
 int expect(struct play *play, struct slice words) WEIR_MUST_CHECK;
 
+/* The configuration that begins at this line. */
+int play_use(struct play *play, unsigned first_line, struct slice text) WEIR_MUST_CHECK;
+
 /* Their statements. */
+int play_file(struct play *play, struct slice words) WEIR_MUST_CHECK;
+int play_app(struct play *play, struct slice words) WEIR_MUST_CHECK;
+int play_redis(struct play *play, struct slice words) WEIR_MUST_CHECK;
 int play_request(struct play *play, struct slice words) WEIR_MUST_CHECK;
 int play_end(struct play *play, struct slice words) WEIR_MUST_CHECK;
 

@@ -112,10 +112,17 @@ see_key(struct slice key)
 	seen.keys[seen.key_count++][key.len] = '\0';
 }
 
+static bool
+is_would(enum gate_outcome outcome)
+{
+	return outcome == OUTCOME_WOULD_REJECT || outcome == OUTCOME_WOULD_BLOCK ||
+		outcome == OUTCOME_WOULD_REFUSE;
+}
+
 static void
 see(const struct gate_request *request)
 {
-	seen.outcome = request->outcome;
+	seen.would = request->would != OUTCOME_ADMITTED || is_would(request->outcome);
 	seen.has_decision = request->has_decision;
 	if (request->has_decision)
 		seen.decision = request->decision;

@@ -17,7 +17,7 @@ enum { SEEN_KEYS_MAX = 2 * CHECK_LIMITS_MAX, SEEN_KEY_MAX = 512 };
 struct seen {
 	void *held; /* it holds a lease, and is kept where it would be passed on; else NULL */
 	bool is_over;
-	enum gate_outcome outcome;
+	bool would; /* something that is only counted would have kept it from passing */
 	bool has_decision;
 	struct decision decision;
 	unsigned key_count;

@@ -71,6 +71,7 @@ world_close(struct world *world)
 {
 	loop_thread_call(&world->thread, close_gate, world);
 	loop_thread_stop(&world->thread);
+	fake_app_stop(world->app);
 	seam_close();
 	if (world->connection >= 0)
 		(void)close(world->connection);
@@ -87,15 +88,46 @@ world_close(struct world *world)
 	arena_release(&world->arena);
 }
 
+/* ---- the application ---- */
+
+static void
+answer_as_told(struct app_conn *conn)
+{
+	const struct world *world = conn->context;
+
+	while (app_read_request(conn)) {
+		if (!app_answer(conn, slice_of(world->app_answer)))
+			return;
+	}
+}
+
+void
+world_start_app(struct world *world, struct slice fields)
+{
+	char path[256], answer[4200];
+
+	(void)snprintf(path, sizeof path, "%s/app.sock", world->directory);
+	(void)snprintf(
+		answer, sizeof answer, "Status: 200 OK\r\n%.*s\r\n", (int)fields.len, fields.ptr);
+	world->app_answer = arena_text(&world->arena, slice_of(answer));
+	assert_non_null(world->app_answer);
+	world->app = fake_app_start(unix_listen(path, 100), answer_as_told, world);
+}
+
 /* ---- configurations ---- */
 
 const char *
-world_redis_section(const struct world *world, char out[256])
+world_sections(const struct world *world, char out[SECTIONS_MAX])
 {
-	out[0] = '\0';
+	int len = snprintf(out, SECTIONS_MAX, "\n[backend scenario]\ntype = none\n");
+
 	if (world->server != NULL)
-		(void)snprintf(out, 256, "\n[redis]\nserver = unix:%s\n",
-			world->server->address.host);
+		len += snprintf(out + len, SECTIONS_MAX - (size_t)len,
+			"\n[redis]\nserver = unix:%s\n", world->server->address.host);
+	if (world->app != NULL)
+		len += snprintf(out + len, SECTIONS_MAX - (size_t)len,
+			"\n[backend app]\nserver = unix:%s/app.sock\n", world->directory);
+	assert_true(len < SECTIONS_MAX);
 	return out;
 }
 
@@ -185,8 +217,7 @@ send_question(struct world *world, const struct question *question)
 		world->connection = unix_connect(path);
 	}
 	bytes_init(&bytes);
-	put_request(&bytes,
-		&(const struct request_spec){ .params = question->env, .keep = true });
+	put_request(&bytes, &(const struct request_spec){ .params = question->env, .keep = true });
 	assert_true(socket_send(world->connection, buf_slice(&bytes)));
 	buf_release(&bytes);
 }
@@ -243,13 +274,6 @@ keep_under_way(struct world *world, struct reply *reply, void *held)
 	reply->under_way = under_way;
 }
 
-static bool
-is_would(enum gate_outcome outcome)
-{
-	return outcome == OUTCOME_WOULD_REJECT || outcome == OUTCOME_WOULD_BLOCK ||
-		outcome == OUTCOME_WOULD_REFUSE;
-}
-
 void
 world_ask(struct world *world, const struct question *question, struct reply *reply)
 {
@@ -265,7 +289,7 @@ world_ask(struct world *world, const struct question *question, struct reply *re
 	if (seen.held != NULL)
 		keep_under_way(world, reply, seen.held);
 	reply->enforced = current(world)->config->enforce;
-	reply->would_reject = is_would(seen.outcome);
+	reply->would_reject = seen.would;
 	if (seen.has_decision)
 		reply->decision = seen.decision;
 	world_note_keys(world, &seen);

@@ -5,6 +5,7 @@
 #ifndef WEIR_TESTS_SCENARIOS_WORLD_H
 #define WEIR_TESTS_SCENARIOS_WORLD_H
 
+#include "../lib/fake_app.h"
 #include "../lib/loop_thread.h"
 #include "../lib/redis_server.h"
 #include "../unit.h"
@@ -12,11 +13,17 @@
 #include "weir/arena.h"
 #include "weir/gate.h"
 
-enum { CONFIGURATIONS_MAX = 16, EXPIRIES_MAX = 1024 };
+#define REDIS_PREFIX "weir:"
+
+enum {
+	CONFIGURATIONS_MAX = 16,
+	EXPIRIES_MAX = 1024,
+	EXPIRY_KEY_MAX = SEEN_KEY_MAX + sizeof REDIS_PREFIX
+};
 
 /* When a key of Redis would expire, by the scenario's clock. */
 struct expiry {
-	char key[SEEN_KEY_MAX];
+	char key[EXPIRY_KEY_MAX];
 	int64_t at_us;
 };
 
@@ -29,6 +36,8 @@ struct world {
 	struct gate_shared shared;
 	struct gate *gate; /* NULL before the first configuration */
 	int listening, connection; /* -1: there is none */
+	struct fake_app *app; /* NULL: there is none */
+	const char *app_answer;
 	struct redis_server *server; /* NULL: it is the memory store */
 	redisContext *direct; /* NULL likewise, and while Redis is away */
 	struct expiry expiries[EXPIRIES_MAX];
@@ -40,8 +49,13 @@ struct world {
 void world_open(struct world *world, const char *directory, struct redis_server *server);
 void world_close(struct world *world);
 
-/* What each configuration has besides what the scenario says: the [redis] of this world. */
-const char *world_redis_section(const struct world *world, char out[256]);
+/* What each configuration has besides what the scenario says: the backend that is nothing, [redis],
+ * and the application. */
+enum { SECTIONS_MAX = 800 };
+const char *world_sections(const struct world *world, char out[SECTIONS_MAX]);
+
+/* An application that answers each request with these fields. */
+void world_start_app(struct world *world, struct slice fields);
 
 /* The configuration of a file, for all that is asked from now on. err says what is wrong with it.
  */

@@ -5,9 +5,9 @@
  */
 #include "world.h"
 
-#include <stdio.h>
+#include "weir/clock.h"
 
-#define PREFIX "weir:"
+#include <stdio.h>
 
 static long long
 ask_of_key(const struct world *world, const char *command, const char *key)
@@ -40,12 +40,12 @@ expiry_of(struct world *world, const char *key)
 void
 world_note_keys(struct world *world, const struct seen *seen)
 {
-	char key[SEEN_KEY_MAX + sizeof PREFIX];
+	char key[EXPIRY_KEY_MAX];
 
 	if (world->direct == NULL)
 		return;
 	for (unsigned i = 0; i < seen->key_count; i++) {
-		(void)snprintf(key, sizeof key, PREFIX "%s", seen->keys[i]);
+		(void)snprintf(key, sizeof key, REDIS_PREFIX "%s", seen->keys[i]);
 		const long long ms = ask_of_key(world, "PTTL", key);
 
 		if (ms < 0)
@@ -75,7 +75,7 @@ long long
 world_keys(struct world *world, int64_t now_us)
 {
 	world_expire(world, now_us);
-	redisReply *reply = redisCommand(world->direct, "KEYS " PREFIX "*:*");
+	redisReply *reply = redisCommand(world->direct, "KEYS " REDIS_PREFIX "*:*");
 
 	assert_non_null(reply);
 	assert_int_equal(reply->type, REDIS_REPLY_ARRAY);
