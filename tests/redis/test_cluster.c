@@ -395,6 +395,36 @@ a_map_without_an_end_is_not_used(void **state)
 	assert_no_use_of(NULL);
 }
 
+static bool
+admits_after_a_while(void)
+{
+	run_loop_for_ms(rig.loop, 20);
+	return decide_one().verdict == VERDICT_ADMITTED;
+}
+
+/* What a connection that was cut has read of a map is not a part of the next one's. */
+static void
+a_server_that_told_a_map_without_an_end_is_used_when_it_has_one(void **state)
+{
+	enum { RANGES = 128, WIDTH = 16384 / RANGES };
+	static char map[RANGES * 64];
+	size_t len = (size_t)snprintf(map, sizeof map, "*%d\r\n", RANGES);
+
+	(void)state;
+	for (unsigned i = 0; i < RANGES; i++)
+		len += (size_t)snprintf(map + len, sizeof map - len,
+			"*3\r\n:%u\r\n:%u\r\n*2\r\n$0\r\n\r\n:%u\r\n", i * WIDTH,
+			(i + 1) * WIDTH - 1, liars[0].port);
+	liars[0].slots = liars[1].slots = NULL;
+	cluster_open();
+	(void)decide_one();
+	assert_true(breaker_is_open(rig.breaker));
+	/* Several of them. */
+	run_loop_for_ms(rig.loop, 1500);
+	liars[0].slots = liars[1].slots = map;
+	assert_soon(admits_after_a_while());
+}
+
 /* Each slot on a server of its own, of which there are more than weir keeps. */
 static void
 a_map_of_too_many_servers_is_used_as_far_as_it_goes(void **state)
@@ -565,6 +595,7 @@ main(void)
 		TEST(who_is_no_cluster_is_not_used),
 		TEST(a_map_of_the_wrong_shape_is_not_used),
 		TEST(a_map_without_an_end_is_not_used),
+		TEST(a_server_that_told_a_map_without_an_end_is_used_when_it_has_one),
 		TEST(a_map_of_too_many_servers_is_used_as_far_as_it_goes),
 		TEST(a_lease_is_given_back_under_either_key_and_prolonged_where_it_stands),
 		TEST(what_waits_for_a_server_goes_to_who_takes_its_place),

@@ -69,8 +69,9 @@ static const char *const server_errors[] = { "LOADING Redis is loading the datas
 	"OOM command not allowed when used memory > 'maxmemory'.",
 	"NOAUTH Authentication required.", "MASTERDOWN Link with MASTER is down",
 	"NOREPLICAS Not enough good replicas to write.", "CLUSTERDOWN Hash slot not served",
-	"MISCONF Redis is configured to save RDB snapshots",
-	"BUSY Redis is busy running a script." };
+	"MISCONF Redis is configured to save RDB snapshots", "BUSY Redis is busy running a script.",
+	/* It is one of a cluster, and named as if it had all keys. */
+	"MOVED 421 127.0.0.1:7001" };
 
 static void
 a_server_that_cannot_serve_now_opens_the_breaker(void **state)

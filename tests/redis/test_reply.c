@@ -145,7 +145,9 @@ every_other_number_is_absurd(void **state)
 	static const int64_t replies[][5] = {
 		{ 4, 5, 0, 0, 0 }, { -2, 5, 0, 0, 0 }, { INT64_MAX, 5, 0, 0, 0 },
 		{ INT64_MIN, 5, 0, 0, 0 }, { 1, -1, 0, 0, 0 }, /* before 1970 */
-		{ 1, INT64_MIN, 0, 0, 0 }, { 1, 5, INT64_MAX, 0, 0 }, /* debts beyond what can be */
+		{ 1, INT64_MIN, 0, 0, 0 }, { 1, (INT64_C(1) << 53) + 1, 0, 0, 0 },
+		{ 1, INT64_MAX, 0, 0, 0 }, /* too late */
+		{ 1, 5, INT64_MAX, 0, 0 }, /* debts beyond what can be */
 		{ 1, 5, INT64_MIN, 0, 0 }, { 0, 5, INT64_MIN + 1, 0, 0 },
 		{ 1, 5, 1000001, 0, 0 }, /* owed more than the bucket, and not violated */
 		{ 0, 5, 1000001, -1 - 60000000, 0 },

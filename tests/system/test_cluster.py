@@ -236,6 +236,23 @@ class Deciding(WithCluster):
         self.assertEqual(self.failures(), 0, self.why())
         self.assertEqual(sum(phase.status[200] for phase in phases), BURST)
 
+    def test_slot_that_moves_knows_max_identities(self):
+        """Whether an identity beyond max_identities is there is asked of one key alone, since for
+        two of which one has moved neither server answers."""
+        for address in ("198.51.100.10", "198.51.100.11"):
+            self.assertEqual(self.ask("/few", address).status, 200)
+        for address in ("198.51.100.50", "198.51.100.10"):
+            slot = slot_of(address)
+            source = self.cluster.master_of(slot)
+            target = next(node for node in self.cluster.masters if node is not source)
+            self.cluster.begin_move(slot, target)
+            self.assertEqual(self.ask("/few", address).status, 200, self.why())
+            self.cluster.move_keys(slot, source, target)
+            self.assertEqual(self.ask("/few", address).status, 200, self.why())
+            self.cluster.end_move(slot, target)
+            self.assertEqual(self.ask("/few", address).status, 200, self.why())
+        self.assertEqual(self.failures(), 0, self.why())
+
     def test_breaker_of_one_server_is_seen(self):
         """One that stands still takes only its own keys with it."""
         node = self.cluster.masters[0]
