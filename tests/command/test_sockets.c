@@ -113,6 +113,7 @@ connections_of_a_cluster_are_counted_among_the_descriptors(void **state)
 		assert_int_equal(
 			process_said(&process, "and Redis may need more descriptors"), i > 0);
 		weir_stop();
+		process_release(&process);
 	}
 }
 
