@@ -41,6 +41,17 @@ loop_guard_start(struct loop_guard *guard, struct loop *loop, int64_t after_us)
 		assert_row(condition, "it did not come about: %s", #condition);                    \
 	} while (0)
 
+/* While the condition holds, where no call back tells that it does no more. */
+#define run_loop_while(loop, condition)                                                            \
+	do {                                                                                       \
+		const int64_t give_up_us = clock_monotonic_us() + SOON_S * INT64_C(1000000);       \
+                                                                                                   \
+		while (condition) {                                                                \
+			assert_row(clock_monotonic_us() < give_up_us, "still: %s", #condition);    \
+			run_loop_for_ms(loop, 2);                                                  \
+		}                                                                                  \
+	} while (0)
+
 /* For what must not happen: time enough that it would have. */
 static inline void
 run_loop_for_ms(struct loop *loop, int ms)

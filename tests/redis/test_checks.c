@@ -108,8 +108,7 @@ what_is_under_way_when_the_store_goes_is_dropped(void **state)
 		asked_init(&asked[i], &client, &made, "k");
 		asked_send(&asked[i]);
 	}
-	while (atomic_load(&fake.seen->checks) < LENGTH_OF(asked))
-		run_loop_for_ms(client.loop, 1);
+	run_loop_while(client.loop, atomic_load(&fake.seen->checks) < LENGTH_OF(asked));
 	(void)close_both(state);
 	for (size_t i = 0; i < LENGTH_OF(asked); i++)
 		assert_int_equal(asked[i].answers, 0);

@@ -467,17 +467,6 @@ lease_item(void)
 	};
 }
 
-/* Looked at again and again while the loop runs. */
-#define wait_while(condition)                                                                      \
-	do {                                                                                       \
-		const int64_t give_up_us = clock_monotonic_us() + SOON_S * US_PER_S;               \
-                                                                                                   \
-		while (condition) {                                                                \
-			assert_row(clock_monotonic_us() < give_up_us, "still: %s", #condition);    \
-			run_loop_for_ms(rig.loop, 2);                                              \
-		}                                                                                  \
-	} while (0)
-
 static bool
 is_connecting(void)
 {
@@ -496,10 +485,11 @@ open_with_leases(void)
 {
 	make_limit(&made, "l", "concurrent 2 lease 1m");
 	cluster_open();
-	wait_while(cluster->slots[0] == 0 || cluster->nodes[cluster->slots[0] - 1]->redis == NULL ||
-		cluster->nodes[cluster->slots[0] - 1]->redis->state != REDIS_READY);
+	run_loop_while(rig.loop,
+		cluster->slots[0] == 0 || cluster->nodes[cluster->slots[0] - 1]->redis == NULL ||
+			cluster->nodes[cluster->slots[0] - 1]->redis->state != REDIS_READY);
 	/* What the others will be is known too. */
-	wait_while(is_connecting());
+	run_loop_while(rig.loop, is_connecting());
 }
 
 /* The two keys are in two slots. */
@@ -514,9 +504,9 @@ a_lease_is_given_back_under_either_key_and_prolonged_where_it_stands(void **stat
 	liars[0].slots = liars[1].slots = map;
 	open_with_leases();
 	store_release(cluster_store(cluster), &item, 1);
-	wait_while(liars[1].checks < 2);
+	run_loop_while(rig.loop, liars[1].checks < 2);
 	assert_true(store_renew(cluster_store(cluster), &item, 1));
-	wait_while(liars[1].checks < 3);
+	run_loop_while(rig.loop, liars[1].checks < 3);
 	run_loop_for_ms(rig.loop, 20);
 	assert_int_equal(liars[1].checks, 3);
 	assert_int_equal(liars[0].checks, 0);
@@ -543,7 +533,7 @@ what_waits_for_a_server_goes_to_who_takes_its_place(void **state)
 	store_release(store, &item, 1);
 	assert_int_equal(store_kept(store), 2);
 	liars[1].slots = second;
-	wait_while(liars[1].checks < 2);
+	run_loop_while(rig.loop, liars[1].checks < 2);
 	assert_int_equal(store_kept(store), 0);
 	assert_int_equal(liars[0].checks, 0);
 }
@@ -562,12 +552,12 @@ what_nobody_takes_is_tried_again(void **state)
 	open_with_leases();
 	liars[0].answer = "-CLUSTERDOWN Hash slot not served\r\n";
 	store_release(cluster_store(cluster), &item, 1);
-	wait_while(liars[0].checks < 4);
+	run_loop_while(rig.loop, liars[0].checks < 4);
 	/* Not as fast as it can be refused. */
 	run_loop_for_ms(rig.loop, 150);
 	assert_in_range(liars[0].checks, 4, 12);
 	liars[0].answer = NULL;
-	wait_while(store_kept(cluster_store(cluster)) > 0);
+	run_loop_while(rig.loop, store_kept(cluster_store(cluster)) > 0);
 	assert_int_equal(counter_sum(COUNT_LEASES_LEFT), left);
 }
 
@@ -590,9 +580,9 @@ what_is_sent_on_to_a_server_that_is_away_is_kept(void **state)
 	}
 	liars[0].answer = moved;
 	store_release(cluster_store(cluster), &item, 1);
-	wait_while(store_kept(cluster_store(cluster)) < 2);
+	run_loop_while(rig.loop, store_kept(cluster_store(cluster)) < 2);
 	liars[1].slots = map;
-	wait_while(liars[1].checks < 2);
+	run_loop_while(rig.loop, liars[1].checks < 2);
 	assert_int_equal(store_kept(cluster_store(cluster)), 0);
 }
 

@@ -256,8 +256,7 @@ the_one_that_was_kept_longest_gives_way(void **state)
 	for (unsigned i = 0; i < KEPT_MAX - 1; i++)
 		release("nobody", 3);
 	release("k", 2);
-	while (kept() > 0)
-		run_loop_for_ms(client.loop, 5);
+	run_loop_while(client.loop, kept() > 0);
 	client_wait_until_ready(&client);
 	take("k", 3);
 	assert_int_equal(redis_number(direct, "EXISTS weir:k"), 1);
@@ -279,8 +278,7 @@ what_is_over_is_not_kept(void **state)
 	release("k", 1);
 	release("k", 2);
 	assert_int_equal(kept(), 2);
-	while (kept() > 0)
-		run_loop_for_ms(client.loop, 5);
+	run_loop_while(client.loop, kept() > 0);
 	assert_int_equal(left() - left_before, 2);
 	wake();
 	client_close(&client);
@@ -324,8 +322,7 @@ a_few_are_sent_at_a_time(void **state)
 		open_client(&fake.address, &(const struct redis_settings){ 0 });
 		for (unsigned j = 0; j < RELEASES; j++)
 			release("k", j + 1);
-		while (atomic_load(&fake.seen->checks) < most[i])
-			run_loop_for_ms(client.loop, 1);
+		run_loop_while(client.loop, atomic_load(&fake.seen->checks) < most[i]);
 		/* Time enough for more. */
 		run_loop_for_ms(client.loop, 150);
 		assert_int_equal(atomic_load(&fake.seen->checks), most[i]);
@@ -369,8 +366,7 @@ nothing_is_given_back_before_it_can_be_taken(void **state)
 		assert_int_equal(heard, 1);
 		run_loop_for_ms(client.loop, 2);
 	}
-	while (atomic_load(&fake.seen->checks) == 1)
-		run_loop_for_ms(client.loop, 2);
+	run_loop_while(client.loop, atomic_load(&fake.seen->checks) == 1);
 	assert_true(atomic_load(&fake.seen->connections) > 1);
 	client_close(&client);
 	fake_close(&fake);
