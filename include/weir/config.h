@@ -139,7 +139,7 @@ struct config_override {
 
 enum { CONFIG_SERVERS_MAX = 64 };
 
-enum backend_type { BACKEND_FASTCGI, BACKEND_NONE };
+enum backend_type { BACKEND_FASTCGI, BACKEND_SCGI, BACKEND_NONE };
 
 struct config_backend {
 	struct place place;

@@ -8,6 +8,20 @@ enum { END_WAIT_US = 5000000 };
 const char *const exchange_result_names[EXCHANGE_RESULTS] = { "complete", "busy", "refused",
 	"timeout", "closed", "bad_head", "truncated", "surplus", "untaken" };
 
+static const struct framing *
+framing_of(enum backend_type type)
+{
+	switch (type) {
+	case BACKEND_FASTCGI:
+		return &framing_fastcgi;
+	case BACKEND_SCGI:
+		return &framing_scgi;
+	case BACKEND_NONE:
+		break;
+	}
+	return NULL;
+}
+
 struct backend_pool *
 backend_pool_new(struct loop *loop, struct resolver *resolver, const struct config_backend *config,
 	unsigned share, counter_cell in_flight, struct err *err)
@@ -30,6 +44,7 @@ backend_pool_new(struct loop *loop, struct resolver *resolver, const struct conf
 		END_WAIT_US < config->idle_timeout_us ? END_WAIT_US : config->idle_timeout_us;
 	pool->max_in_flight = (unsigned)((config->max_in_flight + share - 1) / share);
 	pool->in_flight_gauge = in_flight;
+	pool->framing = framing_of(config->type);
 	buf_init(&pool->request, EARLY_MAX);
 	pool->server_count = config->server_count;
 	for (unsigned i = 0; i < pool->server_count; i++) {

@@ -29,6 +29,7 @@ static const struct word on_missing_words[] = {
 
 static const struct word backend_types[] = {
 	{ "fastcgi", BACKEND_FASTCGI },
+	{ "scgi", BACKEND_SCGI },
 	{ "none", BACKEND_NONE },
 	{ "cgi", WORD_LATER },
 	{ "scgi", WORD_LATER },

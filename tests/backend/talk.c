@@ -9,6 +9,7 @@
 struct loop *loop;
 struct resolver *resolver;
 struct directory directory;
+enum backend_type talk_type;
 
 int
 talk_set_up(void **state)
@@ -20,6 +21,7 @@ talk_set_up(void **state)
 	if (!started && (hash_start(&err) != 0 || counter_thread_start(&err) != 0))
 		return -1;
 	started = true;
+	talk_type = BACKEND_FASTCGI;
 	directory_make(&directory);
 	loop = loop_new(&err);
 	resolver = loop == NULL ? NULL : resolver_new(loop, &err);
@@ -133,6 +135,7 @@ talk_pool_with(const char *const *servers, uint64_t max_in_flight, int64_t conne
 	struct address addresses[64];
 	struct config_backend config = {
 		.name = "app",
+		.type = talk_type,
 		.servers = addresses,
 		.max_in_flight = max_in_flight == 0 ? 1000 : max_in_flight,
 		.connect_timeout_us = connect_timeout_us == 0 ? 1000000 : connect_timeout_us,

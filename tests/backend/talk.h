@@ -16,6 +16,9 @@ extern struct loop *loop;
 extern struct resolver *resolver;
 extern struct directory directory;
 
+/* Of the pools that are made from now on; FastCGI at first. */
+extern enum backend_type talk_type;
+
 int talk_set_up(void **state);
 int talk_tear_down(void **state);
 
