@@ -19,6 +19,7 @@ answer_broke_off(struct exchange *exchange, enum exchange_result before_head, co
 void
 answer_finish(struct exchange *exchange, uint32_t app_status)
 {
+	exchange->is_whole = true;
 	if (exchange->has_surplus)
 		exchange_finish(exchange, EXCHANGE_SURPLUS, app_status,
 			"%s: it sent more than the Content-Length that it had said; the rest was "

@@ -11,6 +11,7 @@
 #include "weir/backend.h"
 #include "weir/counter.h"
 #include "weir/fcgi.h"
+#include "weir/log.h"
 #include "weir/resolver.h"
 #include "weir/stream.h"
 
@@ -41,6 +42,8 @@ struct backend_pool {
 	char *name;
 	counter_cell in_flight_gauge;
 	const struct framing *framing;
+	const struct config_backend *config; /* there as long as exchanges are started */
+	struct log_throttle killed_log;
 	struct buf request; /* what is being put together for sending */
 	unsigned server_count;
 	struct server servers[];
@@ -54,10 +57,13 @@ enum exchange_state { EXCHANGE_WAITING, EXCHANGE_CONNECTING, EXCHANGE_ASKED, EXC
  */
 struct framing {
 	const char *name; /* for sentences: "a NAME response" */
+	const char *ended; /* why an answer is not whole that the peer has ended */
 	/* The request's head, behind what `out` has. Below 0: it cannot be sent, *result and `why`
 	 * say how it ends. */
-	int (*put_head)(struct buf *out, struct slice params, enum exchange_result *result,
-		struct err *why);
+	int (*put_head)(const struct backend_pool *pool, struct buf *out, struct slice params,
+		enum exchange_result *result, struct err *why);
+	/* Makes a connection, and says so by exchange_connected; or ends the exchange. */
+	void (*connect)(struct exchange *exchange);
 	/* Before anything else of an exchange. May be NULL. */
 	void (*start)(struct exchange *exchange);
 	/* A piece of the request's body, and its end, by exchange_send. The latter may be NULL. */
@@ -69,7 +75,7 @@ struct framing {
 	bool ends_with_connection;
 };
 
-extern const struct framing framing_fastcgi, framing_scgi;
+extern const struct framing framing_cgi, framing_fastcgi, framing_scgi;
 
 struct fastcgi_state {
 	struct fcgi_reader reader;
@@ -93,9 +99,11 @@ struct exchange {
 	struct timer *wake; /* made when there is something to wait for */
 	unsigned retries;
 	int64_t connect_until_us;
-	struct stream *stream;
+	struct stream *stream; /* the answer comes from it, and the request goes to it */
+	struct cgi_process *process; /* NULL; or the request goes to its standard input */
 	struct buf early; /* the request as long as there is no connection to write it to */
 	bool held;
+	bool is_whole; /* nothing is missing of the answer */
 	bool body_ended; /* the answer's: only the end of the request is waited for */
 	bool has_surplus; /* more body came than its Content-Length said */
 	bool starved; /* `early` could not take all */

@@ -3,7 +3,7 @@
  * in at the same time, each at the other side's pace: an application that answers before it has
  * read everything is not waited for, and neither is one that writes while we still send.
  */
-#include "backend_private.h"
+#include "cgi_private.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -22,6 +22,9 @@ destroy(struct exchange *exchange)
 
 	exchange_connect_stop(exchange);
 	stream_close(exchange->stream);
+	if (exchange->process != NULL)
+		cgi_process_leave(
+			exchange->process, exchange->is_whole ? pool->idle_timeout_us : 0);
 	buf_release(&exchange->early);
 	cgi_head_reader_release(&exchange->head_reader);
 	arena_release(&exchange->arena);
@@ -87,14 +90,26 @@ on_expired(void *context)
 
 /* ---- the request ---- */
 
+/* NULL: what comes of the request is read no more. */
+static struct stream *
+output_of(const struct exchange *exchange)
+{
+	return exchange->process == NULL ? exchange->stream : cgi_process_input(exchange->process);
+}
+
 /* To the stream, or to what is kept until there is a connection: the next server may need it from
  * its start. */
 void
 exchange_send(struct exchange *exchange, struct slice head, struct slice body)
 {
-	if (exchange->state >= EXCHANGE_ASKED)
-		stream_write_pair(exchange->stream, head, body);
-	else if (buf_append_slice(&exchange->early, head) != 0 ||
+	if (exchange->state >= EXCHANGE_ASKED) {
+		struct stream *output = output_of(exchange);
+
+		if (output != NULL)
+			stream_write_pair(output, head, body);
+		return;
+	}
+	if (buf_append_slice(&exchange->early, head) != 0 ||
 		buf_append_slice(&exchange->early, body) != 0)
 		exchange->starved = true;
 }
@@ -117,8 +132,11 @@ exchange_body_end(struct exchange *exchange)
 bool
 exchange_is_full(const struct exchange *exchange)
 {
-	if (exchange->state >= EXCHANGE_ASKED)
-		return stream_is_full(exchange->stream);
+	if (exchange->state >= EXCHANGE_ASKED) {
+		const struct stream *output = output_of(exchange);
+
+		return output != NULL && stream_is_full(output);
+	}
 	return exchange->early.len >= STREAM_FULL;
 }
 
@@ -127,18 +145,17 @@ exchange_connected(struct exchange *exchange)
 {
 	const bool was_full = exchange_is_full(exchange);
 
-	exchange_tell_connected(exchange);
 	if (exchange->starved) {
 		exchange_finish(exchange, EXCHANGE_BUSY, 0, "no memory for the request's body");
 		return;
 	}
 	exchange->state = EXCHANGE_ASKED;
-	stream_write(exchange->stream, buf_slice(&exchange->early));
+	exchange_send(exchange, buf_slice(&exchange->early), (struct slice){ NULL, 0 });
 	buf_release(&exchange->early);
 	touch(exchange);
 	if (!exchange->held)
 		stream_resume(exchange->stream);
-	if (was_full && !stream_is_full(exchange->stream))
+	if (was_full && !exchange_is_full(exchange))
 		exchange->handler->drained(exchange->context);
 }
 
@@ -178,13 +195,13 @@ exchange_start(struct backend_pool *pool, struct slice params,
 	buf_consume(&pool->request, pool->request.len);
 	if (pool->in_flight >= pool->max_in_flight)
 		(void)err_set(why, "max_in_flight is reached");
-	else if (pool->framing->put_head(&pool->request, params, result, why) == 0)
+	else if (pool->framing->put_head(pool, &pool->request, params, result, why) == 0)
 		exchange = exchange_new(pool, handler, context, why);
 	if (exchange == NULL)
 		return NULL;
 	exchange->starting = true;
 	exchange->failure = EXCHANGE_COMPLETE;
-	exchange_connect(exchange);
+	pool->framing->connect(exchange);
 	exchange->starting = false;
 	if (exchange->failure != EXCHANGE_COMPLETE) {
 		*result = exchange->failure;
@@ -230,7 +247,9 @@ on_input(void *context, struct slice data)
 static void
 on_eof(void *context)
 {
-	answer_connection_ended(context, "it closed the connection before the answer was complete");
+	struct exchange *exchange = context;
+
+	answer_connection_ended(exchange, exchange->pool->framing->ended);
 }
 
 static void
@@ -256,6 +275,7 @@ on_failed(void *context, int error)
 static void
 on_connected(void *context)
 {
+	exchange_tell_connected(context);
 	exchange_connected(context);
 }
 

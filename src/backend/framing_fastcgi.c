@@ -44,10 +44,12 @@ put_without_proxy(struct buf *out, struct slice params)
 }
 
 static int
-put_head(struct buf *out, struct slice params, enum exchange_result *result, struct err *why)
+put_head(const struct backend_pool *pool, struct buf *out, struct slice params,
+	enum exchange_result *result, struct err *why)
 {
 	uint8_t begin[16];
 
+	(void)pool;
 	fcgi_put_begin(begin, REQUEST_ID, FCGI_RESPONDER, 0);
 	*result = EXCHANGE_BUSY;
 	if (buf_append(out, begin, sizeof begin) != 0 ||
@@ -175,7 +177,9 @@ take_input(struct exchange *exchange, struct slice data)
 }
 
 const struct framing framing_fastcgi = { .name = "FastCGI",
+	.ended = "it closed the connection before the answer was complete",
 	.put_head = put_head,
+	.connect = exchange_connect,
 	.start = start,
 	.body = put_body,
 	.body_end = put_body_end,

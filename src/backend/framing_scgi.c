@@ -67,12 +67,14 @@ put_pairs(struct buf *out, struct slice params, enum exchange_result *result, st
 }
 
 static int
-put_head(struct buf *out, struct slice params, enum exchange_result *result, struct err *why)
+put_head(const struct backend_pool *pool, struct buf *out, struct slice params,
+	enum exchange_result *result, struct err *why)
 {
 	struct buf pairs;
 	char length[32];
 	int status;
 
+	(void)pool;
 	buf_init(&pairs, EARLY_MAX);
 	status = put_pairs(&pairs, params, result, why);
 	(void)snprintf(length, sizeof length, "%zu:", pairs.len);
@@ -91,14 +93,10 @@ put_body(struct exchange *exchange, struct slice data)
 	exchange_send(exchange, data, (struct slice){ NULL, 0 });
 }
 
-static bool
-take_input(struct exchange *exchange, struct slice data)
-{
-	return answer_take(exchange, data);
-}
-
 const struct framing framing_scgi = { .name = "SCGI",
+	.ended = "it closed the connection before the answer was complete",
 	.put_head = put_head,
+	.connect = exchange_connect,
 	.body = put_body,
-	.input = take_input,
+	.input = answer_take,
 	.ends_with_connection = true };

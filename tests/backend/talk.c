@@ -129,6 +129,18 @@ static const struct exchange_handler handler = { .head = on_head,
 /* ---- what the test does ---- */
 
 struct backend_pool *
+talk_pool_of(const struct config_backend *config)
+{
+	const struct slice name = SLICE("app");
+	struct err err = { "" };
+	struct backend_pool *pool = backend_pool_new(
+		loop, resolver, config, 1, counter_find(COUNT_BACKEND_IN_FLIGHT, &name), &err);
+
+	assert_row(pool != NULL, "%s", err.text);
+	return pool;
+}
+
+struct backend_pool *
 talk_pool_with(const char *const *servers, uint64_t max_in_flight, int64_t connect_timeout_us,
 	int64_t idle_timeout_us)
 {
@@ -150,12 +162,7 @@ talk_pool_with(const char *const *servers, uint64_t max_in_flight, int64_t conne
 			err.text);
 		config.server_count++;
 	}
-	const struct slice name = SLICE("app");
-	struct backend_pool *pool = backend_pool_new(
-		loop, resolver, &config, 1, counter_find(COUNT_BACKEND_IN_FLIGHT, &name), &err);
-
-	assert_row(pool != NULL, "%s", err.text);
-	return pool;
+	return talk_pool_of(&config);
 }
 
 struct backend_pool *

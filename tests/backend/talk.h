@@ -42,6 +42,9 @@ struct talk {
 	bool fed; /* all of it, and its end */
 };
 
+/* The configuration must be there as long as exchanges are started. */
+struct backend_pool *talk_pool_of(const struct config_backend *config);
+
 /* A pool of servers with a second to connect and ten of silence; `servers` ends with NULL. */
 struct backend_pool *talk_pool(const char *const *servers);
 
