@@ -30,6 +30,10 @@ enum exchange_result {
 	EXCHANGE_SURPLUS, /* complete, but more came than its Content-Length said: that is left out
 			   */
 	EXCHANGE_UNTAKEN, /* the handler did not take the head: 502 */
+	/* Of programs (CGI): */
+	EXCHANGE_NOT_FOUND, /* there is none of that name: 404 */
+	EXCHANGE_FORBIDDEN, /* it may not be started: 403 */
+	EXCHANGE_TOO_LARGE, /* the request's head is more than a program can be told: 431 */
 	EXCHANGE_RESULTS
 };
 

@@ -140,14 +140,19 @@ struct config_override {
 
 enum { CONFIG_SERVERS_MAX = 64 };
 
-enum backend_type { BACKEND_FASTCGI, BACKEND_NONE };
+enum backend_type { BACKEND_FASTCGI, BACKEND_CGI, BACKEND_SCGI, BACKEND_NONE };
 
 struct config_backend {
 	struct place place;
 	const char *name;
 	enum backend_type type;
 	struct address *servers;
-	unsigned server_count; /* 1 to CONFIG_SERVERS_MAX; 0 if type is none */
+	unsigned server_count; /* 1 to CONFIG_SERVERS_MAX; 0 if type is none or cgi */
+	/* Of type cgi: one of both, the other one is NULL. Absolute paths; the root without a slash
+	 * at its end. */
+	const char *program, *root;
+	const char **env; /* "NAME=VALUE" */
+	unsigned env_count;
 	uint64_t max_in_flight;
 	int64_t connect_timeout_us, idle_timeout_us;
 };

@@ -1,6 +1,6 @@
 /*
- * A stream: one non-blocking socket with a bounded output queue and one deadline; with TLS if its
- * owner wants it.
+ * A stream: one non-blocking socket, or the end of a pipe, with a bounded output queue and one
+ * deadline; with TLS if its owner wants it.
  *
  * Input is handed to the owner as it is read and must be taken at once; an owner that cannot take
  * more pauses the stream, and the peer is then slowed down by the kernel. Output is gathered and
@@ -48,6 +48,11 @@ enum { STREAM_FULL = 65536, STREAM_QUEUE_MAX = 4 * 1024 * 1024 };
 /* Takes the connected descriptor, and closes it if it returns NULL (no memory). Reading begins with
  * stream_resume. */
 struct stream *stream_new(struct loop *loop, int fd, const struct stream_handler *handler,
+	void *context) WEIR_MUST_CHECK;
+
+/* The same with the end of a pipe, non-blocking: one way only, and SIGPIPE must be ignored. The
+ * writing end is ended by closing it: in `finished`, after stream_finish. */
+struct stream *stream_new_pipe(struct loop *loop, int fd, const struct stream_handler *handler,
 	void *context) WEIR_MUST_CHECK;
 
 /*

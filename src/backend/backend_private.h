@@ -11,6 +11,7 @@
 #include "weir/backend.h"
 #include "weir/counter.h"
 #include "weir/fcgi.h"
+#include "weir/log.h"
 #include "weir/resolver.h"
 #include "weir/stream.h"
 
@@ -40,12 +41,51 @@ struct backend_pool {
 	bool released;
 	char *name;
 	counter_cell in_flight_gauge;
+	const struct framing *framing;
+	const struct config_backend *config; /* there as long as exchanges are started */
+	struct log_throttle killed_log;
 	struct buf request; /* what is being put together for sending */
 	unsigned server_count;
 	struct server servers[];
 };
 
 enum exchange_state { EXCHANGE_WAITING, EXCHANGE_CONNECTING, EXCHANGE_ASKED, EXCHANGE_ANSWERING };
+
+/*
+ * How a request and its answer lie on a connection. The pump (exchange.c, answer.c) knows nothing
+ * of it: it moves bytes, holds them back, keeps the deadlines and reads the response.
+ */
+struct framing {
+	const char *name; /* for sentences: "a NAME response" */
+	const char *ended; /* why an answer is not whole that the peer has ended */
+	/* The request's head, behind what `out` has. Below 0: it cannot be sent, *result and `why`
+	 * say how it ends. */
+	int (*put_head)(const struct backend_pool *pool, struct buf *out, struct slice params,
+		enum exchange_result *result, struct err *why);
+	/* Makes a connection, and says so by exchange_connected; or ends the exchange. */
+	void (*connect)(struct exchange *exchange);
+	/* Before anything else of an exchange. May be NULL. */
+	void (*start)(struct exchange *exchange);
+	/* A piece of the request's body, and its end, by exchange_send. The latter may be NULL. */
+	void (*body)(struct exchange *exchange, struct slice data);
+	void (*body_end)(struct exchange *exchange);
+	/* What came from the server, for answer_take and its like. False: the exchange is gone. */
+	bool (*input)(struct exchange *exchange, struct slice data);
+	/* Where no Content-Length says so, the end of the connection is the end of the answer. */
+	bool ends_with_connection;
+};
+
+extern const struct framing framing_cgi, framing_fastcgi, framing_scgi;
+
+struct fastcgi_state {
+	struct fcgi_reader reader;
+	uint8_t end_body[8];
+	unsigned end_len;
+};
+
+union framing_state {
+	struct fastcgi_state fastcgi;
+};
 
 struct exchange {
 	struct backend_pool *pool;
@@ -59,18 +99,19 @@ struct exchange {
 	struct timer *wake; /* made when there is something to wait for */
 	unsigned retries;
 	int64_t connect_until_us;
-	struct stream *stream;
+	struct stream *stream; /* the answer comes from it, and the request goes to it */
+	struct cgi_process *process; /* NULL; or the request goes to its standard input */
 	struct buf early; /* the request as long as there is no connection to write it to */
-	bool held, stdout_ended;
+	bool held;
+	bool is_whole; /* nothing is missing of the answer */
+	bool body_ended; /* the answer's: only the end of the request is waited for */
 	bool has_surplus; /* more body came than its Content-Length said */
 	bool starved; /* `early` could not take all */
 	bool starting; /* exchange_start has not returned: what ends it goes into `failure` */
 	enum exchange_result failure;
 	struct err failure_why;
 
-	struct fcgi_reader reader;
-	uint8_t end_body[8];
-	unsigned end_len;
+	union framing_state framed;
 	struct arena arena;
 	struct cgi_head_reader head_reader;
 	int64_t content_length; /* -1: unknown */
@@ -105,11 +146,30 @@ exchange_connect_failed(struct exchange *exchange, enum exchange_result result, 
 
 extern const struct stream_handler exchange_stream_handler;
 
+/* To the server, or to what is kept until there is a connection to it. */
+void exchange_send(struct exchange *exchange, struct slice head, struct slice body);
+
 /* Tells the handler and frees. */
 void exchange_finish(struct exchange *exchange, enum exchange_result result, uint32_t app_status,
 	const char *format, ...) WEIR_PRINTF(4, 5);
 
 /* A stream is there: what was put together before goes out. */
 void exchange_connected(struct exchange *exchange);
+
+/* ---- answer.c ---- */
+
+/* A piece of the response, head or body. False: the exchange is gone. */
+bool answer_take(struct exchange *exchange, struct slice content);
+
+/* The response's body has ended, but not the request: that is waited for only for a while. */
+void answer_body_ended(struct exchange *exchange);
+
+/* The request is over: complete, or broken off. The exchange is gone. */
+void answer_finish(struct exchange *exchange, uint32_t app_status);
+void answer_broke_off(struct exchange *exchange, enum exchange_result before_head, const char *why);
+
+/* The connection is over, for this reason; whether the answer is complete follows from what came.
+ * The exchange is gone. */
+void answer_connection_ended(struct exchange *exchange, const char *why);
 
 #endif

@@ -291,10 +291,12 @@ connect_address(struct exchange *exchange)
 	}
 	exchange->state = EXCHANGE_CONNECTING;
 	stream_read_on(exchange->stream);
-	if (stream_is_connected(exchange->stream))
-		exchange_connected(exchange);
-	else
+	if (!stream_is_connected(exchange->stream)) {
 		stream_set_deadline(exchange->stream, give_up_at(exchange));
+		return;
+	}
+	exchange_tell_connected(exchange);
+	exchange_connected(exchange);
 }
 
 void

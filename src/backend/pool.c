@@ -1,19 +1,37 @@
 /* Pools: which server is asked, and how many requests are under way. */
 #include "backend_private.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 enum { END_WAIT_US = 5000000 };
 
 const char *const exchange_result_names[EXCHANGE_RESULTS] = { "complete", "busy", "refused",
-	"timeout", "closed", "bad_head", "truncated", "surplus", "untaken" };
+	"timeout", "closed", "bad_head", "truncated", "surplus", "untaken", "not_found",
+	"forbidden", "too_large" };
+
+static const struct framing *
+framing_of(enum backend_type type)
+{
+	switch (type) {
+	case BACKEND_FASTCGI:
+		return &framing_fastcgi;
+	case BACKEND_SCGI:
+		return &framing_scgi;
+	case BACKEND_CGI:
+		return &framing_cgi;
+	case BACKEND_NONE:
+		break;
+	}
+	return NULL;
+}
 
 struct backend_pool *
 backend_pool_new(struct loop *loop, struct resolver *resolver, const struct config_backend *config,
 	unsigned share, counter_cell in_flight, struct err *err)
 {
 	struct backend_pool *pool =
-		calloc(1, sizeof *pool + config->server_count * sizeof pool->servers[0]);
+		calloc(1, sizeof *pool + (config->server_count + 1) * sizeof pool->servers[0]);
 
 	if (pool != NULL)
 		pool->name = strdup(config->name);
@@ -30,13 +48,19 @@ backend_pool_new(struct loop *loop, struct resolver *resolver, const struct conf
 		END_WAIT_US < config->idle_timeout_us ? END_WAIT_US : config->idle_timeout_us;
 	pool->max_in_flight = (unsigned)((config->max_in_flight + share - 1) / share);
 	pool->in_flight_gauge = in_flight;
+	pool->framing = framing_of(config->type);
 	buf_init(&pool->request, EARLY_MAX);
+	pool->config = config;
 	pool->server_count = config->server_count;
 	for (unsigned i = 0; i < pool->server_count; i++) {
 		pool->servers[i].pool = pool;
 		pool->servers[i].address = config->servers[i];
 		(void)address_text(&config->servers[i], pool->servers[i].name);
 	}
+	/* What is said of a program's answer is said of its place. */
+	if (config->type == BACKEND_CGI)
+		(void)snprintf(pool->servers[0].name, sizeof pool->servers[0].name, "%s",
+			config->program != NULL ? config->program : config->root);
 	return pool;
 }
 

@@ -29,9 +29,9 @@ static const struct word on_missing_words[] = {
 
 static const struct word backend_types[] = {
 	{ "fastcgi", BACKEND_FASTCGI },
+	{ "cgi", BACKEND_CGI },
+	{ "scgi", BACKEND_SCGI },
 	{ "none", BACKEND_NONE },
-	{ "cgi", WORD_LATER },
-	{ "scgi", WORD_LATER },
 	{ NULL, 0 },
 };
 
@@ -277,13 +277,25 @@ const struct option option_rows[] = {
 			"yes: they are answered 403.") },
 
 	{ BACKEND("type", type, value_word), .words = backend_types,
-		SAYS("fastcgi | none", "fastcgi",
-			"none: the web server only asks and serves the request itself "
+		SAYS("fastcgi | scgi | cgi | none", "fastcgi",
+			"What the application speaks. cgi: a program is started for each "
+			"request. none: the web server only asks and serves the request itself "
 			"(authorizer; not nginx's auth_request, which makes a 500 of a 429).") },
 	{ LIST(BACKEND, config_backend, "server", servers, server_count, value_address), .max = CONFIG_SERVERS_MAX,
 		SAYS("ADDRESS", "",
 			"Where admitted requests go. Of several, the least busy; one that "
 			"fails is set aside and comes back.") },
+	{ BACKEND("program", program, value_path),
+		SAYS("/PATH", "",
+			"Of type cgi: the program that is started for each request.") },
+	{ BACKEND("root", root, value_root),
+		SAYS("/PATH", "",
+			"Of type cgi: any program below this directory that SCRIPT_FILENAME "
+			"names, or DOCUMENT_ROOT with SCRIPT_NAME.") },
+	{ LIST(BACKEND, config_backend, "env", env, env_count, value_env), .max = 100,
+		SAYS("NAME=VALUE", "",
+			"Of type cgi: a variable of the program's environment; it goes before "
+			"one of the request.") },
 	{ BACKEND("max_in_flight", max_in_flight, value_uint), .min = 1, .max = 1000000,
 		SAYS("N", "256",
 			"Requests at once; what is beyond gets 503. More than the "

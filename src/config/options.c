@@ -19,9 +19,6 @@ static const struct {
 	const char *section, *key;
 } later[] = {
 	{ "backend", "listen" },
-	{ "backend", "program" },
-	{ "backend", "root" },
-	{ "backend", "env" },
 	{ "backend", "keep_idle" },
 	{ "backend", "spool" },
 	{ "route", "front" },

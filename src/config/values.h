@@ -18,6 +18,9 @@ value_parse_fn value_address, value_listen, value_metrics;
 /* value_redis.c: struct address, struct config, and texts. */
 value_parse_fn value_redis_server, value_sentinel, value_cluster, value_master, value_tls_name;
 
+/* value_program.c: a directory, and a variable of an environment. */
+value_parse_fn value_root, value_env;
+
 /* value_identity.c: struct config_limit. */
 value_parse_fn value_identity;
 

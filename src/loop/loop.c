@@ -37,6 +37,7 @@ struct loop {
 	struct deferred *deferred, **deferred_end;
 	char *scratch;
 	struct hangups *hangups;
+	struct child *children;
 	struct loop_signal signals[SIGNALS_MAX];
 	unsigned signal_count;
 
@@ -62,6 +63,12 @@ struct hangups *
 loop_hangups(struct loop *loop)
 {
 	return loop->hangups;
+}
+
+struct child **
+loop_children(struct loop *loop)
+{
+	return &loop->children;
 }
 
 struct timeval
@@ -229,6 +236,7 @@ loop_free(struct loop *loop)
 {
 	if (loop == NULL)
 		return;
+	children_leave(&loop->children);
 	for (unsigned i = 0; i < loop->signal_count; i++)
 		event_free(loop->signals[i].event);
 	if (loop->inbox_event != NULL)

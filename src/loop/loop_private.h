@@ -39,6 +39,15 @@ void hangups_forget(struct hangups *hangups, int fd);
 /* The loop's, for its streams. */
 struct hangups *loop_hangups(struct loop *loop);
 
+/* ---- child.c ---- */
+
+struct child;
+
+struct child **loop_children(struct loop *loop);
+
+/* Tells them that the loop goes. */
+void children_leave(struct child **children);
+
 /* ---- resolver.c ---- */
 
 struct resolver;

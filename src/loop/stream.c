@@ -102,7 +102,7 @@ on_input(struct stream *stream)
 
 	do {
 		n = stream->tls != NULL ? tls_read(stream, scratch, LOOP_SCRATCH_SIZE)
-					: recv(stream->fd, scratch, LOOP_SCRATCH_SIZE, 0);
+					: read(stream->fd, scratch, LOOP_SCRATCH_SIZE);
 	} while (n < 0 && errno == EINTR);
 	if (n > 0) {
 		stream->handler->input(stream->context, slice_make(scratch, (size_t)n));
@@ -210,6 +210,16 @@ stream_new(struct loop *loop, int fd, const struct stream_handler *handler, void
 	buf_init(&stream->out, STREAM_QUEUE_MAX);
 	(void)event_assign(&stream->readable, base, fd, EV_READ | EV_PERSIST, on_readable, stream);
 	(void)event_assign(&stream->writable, base, fd, EV_WRITE, on_writable, stream);
+	return stream;
+}
+
+struct stream *
+stream_new_pipe(struct loop *loop, int fd, const struct stream_handler *handler, void *context)
+{
+	struct stream *stream = stream_new(loop, fd, handler, context);
+
+	if (stream != NULL)
+		stream->is_pipe = true;
 	return stream;
 }
 

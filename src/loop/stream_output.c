@@ -66,6 +66,8 @@ send_pieces(struct stream *stream, const struct iovec *pieces, int count)
 
 	if (stream->tls != NULL)
 		return tls_write(stream, slice_make(pieces->iov_base, pieces->iov_len));
+	if (stream->is_pipe)
+		return writev(stream->fd, pieces, count);
 	return count == 1 ? send(stream->fd, pieces->iov_base, pieces->iov_len, MSG_NOSIGNAL)
 			  : sendmsg(stream->fd, &message, MSG_NOSIGNAL);
 }
@@ -99,7 +101,8 @@ finish_now(struct stream *stream)
 	if (stream->finish && !stream->finished && !stream->broken && stream->out.len == 0) {
 		stream->finished = true;
 		tls_finish(stream);
-		(void)shutdown(stream->fd, SHUT_WR);
+		if (!stream->is_pipe)
+			(void)shutdown(stream->fd, SHUT_WR);
 		if (stream->handler->finished != NULL)
 			stream->handler->finished(stream->context);
 	}

@@ -25,6 +25,7 @@ struct stream {
 	struct buf out;
 	struct stream_tls *tls; /* NULL: bytes go as they are */
 	int error; /* an errno that `failed` has still to tell */
+	bool is_pipe;
 	bool connecting, broken, paused, ended, was_full, finish, finished, watch_close, watched,
 		read_on, deaf;
 	bool closed; /* by the owner; freed by stream_leave() */

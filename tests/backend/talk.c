@@ -9,6 +9,7 @@
 struct loop *loop;
 struct resolver *resolver;
 struct directory directory;
+enum backend_type talk_type;
 
 int
 talk_set_up(void **state)
@@ -20,6 +21,7 @@ talk_set_up(void **state)
 	if (!started && (hash_start(&err) != 0 || counter_thread_start(&err) != 0))
 		return -1;
 	started = true;
+	talk_type = BACKEND_FASTCGI;
 	directory_make(&directory);
 	loop = loop_new(&err);
 	resolver = loop == NULL ? NULL : resolver_new(loop, &err);
@@ -127,12 +129,25 @@ static const struct exchange_handler handler = { .head = on_head,
 /* ---- what the test does ---- */
 
 struct backend_pool *
+talk_pool_of(const struct config_backend *config)
+{
+	const struct slice name = SLICE("app");
+	struct err err = { "" };
+	struct backend_pool *pool = backend_pool_new(
+		loop, resolver, config, 1, counter_find(COUNT_BACKEND_IN_FLIGHT, &name), &err);
+
+	assert_row(pool != NULL, "%s", err.text);
+	return pool;
+}
+
+struct backend_pool *
 talk_pool_with(const char *const *servers, uint64_t max_in_flight, int64_t connect_timeout_us,
 	int64_t idle_timeout_us)
 {
 	struct address addresses[64];
 	struct config_backend config = {
 		.name = "app",
+		.type = talk_type,
 		.servers = addresses,
 		.max_in_flight = max_in_flight == 0 ? 1000 : max_in_flight,
 		.connect_timeout_us = connect_timeout_us == 0 ? 1000000 : connect_timeout_us,
@@ -147,12 +162,7 @@ talk_pool_with(const char *const *servers, uint64_t max_in_flight, int64_t conne
 			err.text);
 		config.server_count++;
 	}
-	const struct slice name = SLICE("app");
-	struct backend_pool *pool = backend_pool_new(
-		loop, resolver, &config, 1, counter_find(COUNT_BACKEND_IN_FLIGHT, &name), &err);
-
-	assert_row(pool != NULL, "%s", err.text);
-	return pool;
+	return talk_pool_of(&config);
 }
 
 struct backend_pool *

@@ -16,6 +16,9 @@ extern struct loop *loop;
 extern struct resolver *resolver;
 extern struct directory directory;
 
+/* Of the pools that are made from now on; FastCGI at first. */
+extern enum backend_type talk_type;
+
 int talk_set_up(void **state);
 int talk_tear_down(void **state);
 
@@ -38,6 +41,9 @@ struct talk {
 	uint64_t to_send; /* bytes of zeros that talk_feed gives as the request's body */
 	bool fed; /* all of it, and its end */
 };
+
+/* The configuration must be there as long as exchanges are started. */
+struct backend_pool *talk_pool_of(const struct config_backend *config);
 
 /* A pool of servers with a second to connect and ten of silence; `servers` ends with NULL. */
 struct backend_pool *talk_pool(const char *const *servers);

@@ -16,6 +16,20 @@ static const struct {
 	{ "backend", " b", "server", "server = unix:/run/b\n" },
 };
 
+/* What a backend's key has beside it in the place of a server. */
+static const char *const compose_programs[][2] = { { "program", "type = cgi\n" },
+	{ "root", "type = cgi\n" }, { "env", "type = cgi\nprogram = /p\n" } };
+
+static inline const char *
+compose_lines(const char *key, const char *usual)
+{
+	for (size_t i = 0; i < LENGTH_OF(compose_programs); i++) {
+		if (strcmp(compose_programs[i][0], key) == 0)
+			return compose_programs[i][1];
+	}
+	return usual;
+}
+
 static const struct {
 	const char *section, *whole;
 } compose_rest[] = {
@@ -55,7 +69,8 @@ compose(char *out, size_t size, const char *section, const char *key, const char
 		if (strcmp(compose_needs[i].section, section) == 0 &&
 			strcmp(compose_needs[i].key, key) != 0 &&
 			strstr(out, compose_needs[i].lines) == NULL)
-			(void)snprintf(out + len, size - len, "%s", compose_needs[i].lines);
+			(void)snprintf(out + len, size - len, "%s",
+				compose_lines(key, compose_needs[i].lines));
 	}
 	/* A route with a condition leaves something to another. */
 	len = strlen(out);

@@ -401,6 +401,19 @@ sockets_are_not_for_everybody(void **state)
 			"weir.ini:3: [backend b] server: a backend of type none has no server: the "
 			"web "
 			"server serves the request\n" },
+		{ "[backend b]\ntype = cgi\nprogram = /p\nserver = unix:/b\n" ROUTE,
+			"weir.ini:4: [backend b] server: a backend of type cgi has no server: weir "
+			"starts its program itself\n" },
+		{ "[backend b]\ntype = cgi\n" ROUTE,
+			"weir.ini:1: [backend b] program: is missing: what is to be started? Write "
+			"program = /usr/lib/cgi-bin/NAME, or root = /usr/lib/cgi-bin for any "
+			"program below it\n" },
+		{ "[backend b]\ntype = cgi\nprogram = /p\nroot = /r\n" ROUTE,
+			"weir.ini:4: [backend b] root: there is a program already, which all "
+			"requests go to; leave one of both out\n" },
+		{ "[backend b]\nserver = unix:/b\nenv = A=b\n" ROUTE,
+			"weir.ini:3: [backend b] env: is for programs that weir starts; write type "
+			"= cgi, too, or leave it out\n" },
 		{ BACKEND ROUTE "[redis]\nusername = weir\n",
 			"weir.ini:6: [redis] username: needs password_file; Redis takes a name "
 			"only "

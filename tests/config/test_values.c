@@ -90,8 +90,14 @@ static const struct {
 		"\"true\" is none of yes, no; did you mean \"yes\"?" },
 	{ "override", "block", "yes", "1", "\"1\" is none of yes, no; did you mean \"yes\"?" },
 	{ "backend", "type", "fastcgi", "fcgi",
-		"\"fcgi\" is none of fastcgi, none; did you mean \"fastcgi\"?" },
+		"\"fcgi\" is none of fastcgi, cgi, scgi, none; did you mean \"fastcgi\"?" },
 	{ "backend", "server", "tcp:[::1]:9000", "tcp:::1:9000", NULL },
+	{ "backend", "program", "/usr/lib/cgi-bin/x", "x", NULL },
+	{ "backend", "root", "/usr/lib/cgi-bin//", "/",
+		"/ holds every program there is; write the directory of those that are meant, such "
+		"as /usr/lib/cgi-bin" },
+	{ "backend", "env", "GIT_PROJECT_ROOT=/srv/git", "A-B=c",
+		"\"A-B=c\" is no variable; write NAME=VALUE, such as GIT_PROJECT_ROOT=/srv/git" },
 	{ "backend", "max_in_flight", "1000000", "many",
 		"\"many\" is no whole number from 1 to 1000000" },
 	{ "backend", "connect_timeout", "10m", "11m",
@@ -499,7 +505,6 @@ routes_say_what_is_wrong(void **state)
 	(void)state;
 	for (size_t i = 0; i < LENGTH_OF(wrong); i++)
 		assert_refused("route", wrong[i].key, wrong[i].value, wrong[i].said);
-	assert_refused("backend", "type", "cgi", "\"cgi\" is not supported by this version");
 	assert_refused("backend", "server", "unix:/a, unix:/b",
 		"\"unix:/a, unix:/b\" has a blank, and an address has none; a second address is a "
 		"second line");

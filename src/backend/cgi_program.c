@@ -1,0 +1,186 @@
+/*
+ * Which program. A path is looked up beneath the root by the kernel (openat2(2) with
+ * RESOLVE_BENEATH), so neither `..` nor a symbolic link leads out of it, whatever the web server
+ * made of the URL. Where a part of the path is a file and not a directory, what is behind it is
+ * PATH_INFO.
+ */
+#include "cgi_private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+struct asked {
+	struct slice script_filename, document_root, script_name, path_info;
+};
+
+static void
+find_params(struct slice params, struct asked *asked)
+{
+	const struct {
+		struct slice name, *value;
+	} rows[] = {
+		{ SLICE("SCRIPT_FILENAME"), &asked->script_filename },
+		{ SLICE("DOCUMENT_ROOT"), &asked->document_root },
+		{ SLICE("SCRIPT_NAME"), &asked->script_name },
+		{ SLICE("PATH_INFO"), &asked->path_info },
+	};
+	struct slice name, value;
+
+	*asked = (struct asked){ .path_info = { NULL, 0 } };
+	while (fcgi_pair_next(&params, &name, &value) > 0) {
+		for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+			if (rows[i].value->ptr == NULL && slice_is(name, rows[i].name))
+				*rows[i].value = value;
+		}
+	}
+}
+
+static int
+open_beneath(int root, const char *path)
+{
+	const struct open_how how = { .flags = O_PATH | O_CLOEXEC,
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS };
+
+	return (int)syscall(SYS_openat2, root, path, &how, sizeof how);
+}
+
+/* A program that takes on another user's rights is nobody's to start from the network. */
+static enum exchange_result
+judge(const char *path, const struct stat *status, struct err *why)
+{
+	const char *fault = NULL;
+
+	if (S_ISDIR(status->st_mode))
+		fault = "a directory";
+	else if (!S_ISREG(status->st_mode))
+		fault = "no regular file";
+	else if ((status->st_mode & (S_ISUID | S_ISGID)) != 0)
+		fault = "set to run with other rights (setuid or setgid)";
+	else if ((status->st_mode & (S_IXUSR | S_IXGRP | S_IXOTH)) == 0)
+		fault = "not executable";
+	if (fault == NULL)
+		return EXCHANGE_COMPLETE;
+	(void)err_set(why, "%s is %s", path, fault);
+	return EXCHANGE_FORBIDDEN;
+}
+
+static enum exchange_result
+refused(const char *path, int error, struct err *why)
+{
+	(void)err_set(why, "%s: %s", path,
+		error == EXDEV ? "leads out of the backend's root" : strerror(error));
+	return error == EXDEV || error == EACCES || error == ELOOP ? EXCHANGE_FORBIDDEN
+								   : EXCHANGE_NOT_FOUND;
+}
+
+/* Cuts at the last slash of what is beneath the root; false: there is none left. */
+static bool
+cut(char *below)
+{
+	char *slash = strrchr(below, '/');
+
+	if (slash == NULL || slash == below)
+		return false;
+	*slash = '\0';
+	return true;
+}
+
+/* `path` holds a path whose first `root_len` bytes are the root's; it is cut to the program's. */
+static enum exchange_result
+walk(char *path, size_t root_len, int root, struct err *why)
+{
+	char *below = path + root_len;
+	struct stat status;
+	int fd;
+
+	while ((fd = open_beneath(root, below + 1)) < 0) {
+		const int error = errno;
+
+		/* Something before it is a file, or not there. */
+		if ((error != ENOTDIR && error != ENOENT) || !cut(below))
+			return refused(path, error, why);
+	}
+	const int failed = fstat(fd, &status);
+
+	(void)close(fd);
+	return failed != 0 ? refused(path, errno, why) : judge(path, &status, why);
+}
+
+static bool
+put_path(char *out, struct slice a, struct slice b)
+{
+	if (a.len + b.len + 1 > PATH_MAX || (a.len > 0 && memchr(a.ptr, 0, a.len) != NULL) ||
+		(b.len > 0 && memchr(b.ptr, 0, b.len) != NULL))
+		return false;
+	if (a.len > 0)
+		memcpy(out, a.ptr, a.len);
+	if (b.len > 0)
+		memcpy(out + a.len, b.ptr, b.len);
+	out[a.len + b.len] = '\0';
+	return true;
+}
+
+/* What the walk has cut off belongs to PATH_INFO: of SCRIPT_NAME, which ends as the path did. */
+static void
+split(struct cgi_program *program, const struct asked *asked, size_t cut_off)
+{
+	const struct slice name = asked->script_name;
+
+	if (cut_off == 0 || cut_off > name.len)
+		return;
+	program->script_name = slice_first(name, name.len - cut_off);
+	program->path_info = slice_skip(name, name.len - cut_off);
+}
+
+static enum exchange_result
+find_below(const struct config_backend *config, const struct asked *asked,
+	struct cgi_program *program, struct err *why)
+{
+	const struct slice root_path = slice_of(config->root);
+	const bool by_name = asked->script_filename.len == 0;
+
+	if (by_name ? !put_path(program->path, asked->document_root, asked->script_name)
+		    : !put_path(program->path, asked->script_filename, SLICE(""))) {
+		(void)err_set(why, "a path that is too long, or has a zero byte");
+		return EXCHANGE_NOT_FOUND;
+	}
+	const size_t len = strlen(program->path);
+
+	if (len <= root_path.len || memcmp(program->path, root_path.ptr, root_path.len) != 0 ||
+		program->path[root_path.len] != '/') {
+		(void)err_set(why, "%s is not below the backend's root, %s",
+			len == 0 ? "a request without SCRIPT_FILENAME" : program->path,
+			config->root);
+		return EXCHANGE_FORBIDDEN;
+	}
+	const int root = open(config->root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	if (root < 0)
+		return refused(config->root, errno, why);
+	const enum exchange_result result = walk(program->path, root_path.len, root, why);
+
+	(void)close(root);
+	split(program, asked, len - strlen(program->path));
+	return result;
+}
+
+enum exchange_result
+cgi_program_find(const struct config_backend *config, struct slice params,
+	struct cgi_program *program, struct err *why)
+{
+	struct asked asked;
+
+	*program = (struct cgi_program){ .path = "" };
+	if (config->program != NULL) {
+		(void)snprintf(program->path, sizeof program->path, "%s", config->program);
+		return EXCHANGE_COMPLETE;
+	}
+	find_params(params, &asked);
+	return find_below(config, &asked, program, why);
+}

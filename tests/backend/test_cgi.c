@@ -1,0 +1,321 @@
+/* CGI programs: which one, what it is told, and how its streams run. */
+#include "programs.h"
+
+#include "weir/fcgi.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void
+assert_body(const struct talk *talk, const char *expected)
+{
+	assert_row(talk->result == EXCHANGE_COMPLETE, "%s: %s", exchange_result_names[talk->result],
+		talk->why);
+	assert_slice(buf_slice(&talk->body), slice_of(expected));
+}
+
+static const char *
+text_of(struct talk *talk)
+{
+	assert_int_equal(buf_append(&talk->body, "", 1), 0);
+	return buf_slice(&talk->body).ptr;
+}
+
+/* ---- streams ---- */
+
+static void
+answers_before_it_reads_all(void **state)
+{
+	enum { OUT = 300000, IN = 500000 };
+	char length[16];
+	struct talk talk;
+
+	(void)state;
+	(void)snprintf(length, sizeof length, "%d", IN);
+	program_write("x", "printf 'X: y\r\n\r\n'; head -c 300000 /dev/zero; exec wc -c");
+	assert_true(
+		program_start(&talk, "x", (const char *const[]){ "CONTENT_LENGTH", length, NULL }));
+	talk.to_send = IN;
+	talk_feed(&talk);
+	talk_finish(&talk);
+	assert_int_equal(talk.result, EXCHANGE_COMPLETE);
+	assert_int_equal(talk.body_len, OUT + strlen("500000\n"));
+	assert_memory_equal(text_of(&talk) + OUT, "500000\n", 7);
+	talk_release(&talk);
+}
+
+static void
+a_body_that_nobody_reads_is_dropped(void **state)
+{
+	static const char *const scripts[] = {
+		"printf 'X: y\r\n\r\nok'",
+		"exec < /dev/null; printf 'X: y\r\n\r\nok'; sleep 0.2",
+		"head -c 10 > /dev/null; printf 'X: y\r\n\r\nok'",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH_OF(scripts); i++) {
+		struct talk talk;
+
+		program_write("x", scripts[i]);
+		assert_true(program_start(
+			&talk, "x", (const char *const[]){ "CONTENT_LENGTH", "3000000", NULL }));
+		talk.to_send = 3000000;
+		talk_feed(&talk);
+		talk_finish(&talk);
+		assert_body(&talk, "ok");
+		talk_release(&talk);
+	}
+}
+
+static void
+error_output_is_told_apart(void **state)
+{
+	struct talk talk;
+
+	(void)state;
+	program_write("x", "echo oops > /dev/stderr; printf 'X: y\r\n\r\nok'");
+	program_run(&talk, "x", NULL);
+	assert_body(&talk, "ok");
+	/* It may come behind the answer, when nobody is told any more. */
+	assert_true(talk.error_len == 0 || strcmp(talk.error_start, "oops\n") == 0);
+	talk_release(&talk);
+}
+
+/* ---- what it is told ---- */
+
+static void
+the_environment_is_the_requests(void **state)
+{
+	static const char *const env[] = { "A=configured", "B=b c" };
+	static const char *const pairs[] = { "A", "asked", "QUERY_STRING", "a&b", "HTTP_PROXY",
+		"evil", "LD_PRELOAD", "evil.so", "bad-name", "x", "SECRET", "", "A", "again",
+		NULL };
+	struct talk talk;
+
+	(void)state;
+	assert_int_equal(setenv("WEIR_TEST_SECRET", "ours", 1), 0);
+	programs.env = (const char **)(uintptr_t)env;
+	programs.env_count = 2;
+	program_write("x",
+		"printf 'X: y\r\n\r\n'; env | "
+		"grep -v -e ^PATH= -e ^PWD= -e ^LC_ -e ^LANG= -e ^TZ= | sort");
+	program_run(&talk, "x", pairs);
+	char expected[512];
+
+	(void)snprintf(expected, sizeof expected,
+		"A=configured\nB=b c\nGATEWAY_INTERFACE=CGI/1.1\nQUERY_STRING=a&b\n"
+		"REQUEST_METHOD=GET\nSCRIPT_FILENAME=%s/x\nSECRET=\n",
+		directory.path);
+	assert_body(&talk, expected);
+	talk_release(&talk);
+}
+
+static void
+it_has_three_descriptors_and_a_place_of_its_own(void **state)
+{
+	char expected[200];
+	struct talk talk;
+	int ours[2];
+
+	(void)state;
+	/* One that is not closed on exec. */
+	assert_int_equal(pipe(ours), 0);
+	program_write("x",
+		"printf 'X: y\r\n\r\n'; echo $#; pwd; ls /proc/$$/fd | tr '\\n' ' '; "
+		"sed -nE 's/^Sig(Blk|Ign).*(.{7})$/\\1 \\2/p' /proc/self/status; "
+		"test $(cut -d ' ' -f 5 /proc/$$/stat) = $$ && echo leader");
+	program_run(&talk, "x", (const char *const[]){ "QUERY_STRING", "-s+x", NULL });
+	/* The shell opens its script as 10 or so; the two highest signals are the C library's. */
+	(void)snprintf(expected, sizeof expected, "0\n%s\n", directory.path);
+	assert_memory_equal(text_of(&talk), expected, strlen(expected));
+	assert_row(strstr(text_of(&talk), "Blk 0000000\nIgn 0000000\nleader\n") != NULL, "%s",
+		text_of(&talk));
+	char fd[16];
+
+	(void)snprintf(fd, sizeof fd, " %d ", ours[0]);
+	assert_null(strstr(text_of(&talk), fd));
+	(void)close(ours[0]);
+	(void)close(ours[1]);
+	talk_release(&talk);
+}
+
+/* ---- which one ---- */
+
+static void
+the_path_is_split_at_the_program(void **state)
+{
+	static const struct {
+		const char *script_filename, *document_root, *script_name;
+		const char *expected; /* SCRIPT_NAME PATH_INFO */
+	} rows[] = {
+		{ "/x", "", "/cgi/x", "/cgi/x " },
+		{ "/x/more/path", "", "/cgi/x/more/path", "/cgi/x /more/path" },
+		{ "/d/x/", "", "/cgi/d/x/", "/cgi/d/x /" },
+		{ NULL, "", "/d/x/a/b", "/d/x /a/b" },
+		{ NULL, "/d", "/x", "/x " },
+	};
+
+	(void)state;
+	assert_int_equal(mkdir(directory_path(&directory, "d").text, 0755), 0);
+	program_write("x", "printf 'X: y\r\n\r\n%s %s' \"$SCRIPT_NAME\" \"$PATH_INFO\"");
+	program_write("d/x", "printf 'X: y\r\n\r\n%s %s' \"$SCRIPT_NAME\" \"$PATH_INFO\"");
+	for (size_t i = 0; i < LENGTH_OF(rows); i++) {
+		char filename[200] = "", root[200];
+		struct talk talk;
+		struct buf params;
+
+		if (rows[i].script_filename != NULL)
+			(void)snprintf(filename, sizeof filename, "%s%s", directory.path,
+				rows[i].script_filename);
+		(void)snprintf(root, sizeof root, "%s%s", directory.path, rows[i].document_root);
+		bytes_init(&params);
+		put_pairs(&params,
+			(const char *const[]){ "SCRIPT_FILENAME", filename, "DOCUMENT_ROOT", root,
+				"SCRIPT_NAME", rows[i].script_name, NULL });
+		assert_true(talk_start_raw(&talk, pool, buf_slice(&params)));
+		exchange_body_end(talk.exchange);
+		talk_finish(&talk);
+		assert_body(&talk, rows[i].expected);
+		buf_release(&params);
+		talk_release(&talk);
+	}
+}
+
+static void
+what_is_no_program_is_refused(void **state)
+{
+	static const struct {
+		const char *name;
+		enum exchange_result result;
+	} rows[] = {
+		{ "not-there", EXCHANGE_NOT_FOUND },
+		{ "d", EXCHANGE_FORBIDDEN },
+		{ "d/not-there", EXCHANGE_FORBIDDEN },
+		{ "../../../bin/true", EXCHANGE_FORBIDDEN },
+		{ "d/../../../bin/true", EXCHANGE_FORBIDDEN },
+		{ "link-out", EXCHANGE_FORBIDDEN },
+		{ "way-out/true", EXCHANGE_FORBIDDEN },
+		{ "loop", EXCHANGE_FORBIDDEN },
+		{ "not-executable", EXCHANGE_FORBIDDEN },
+		{ "setuid", EXCHANGE_FORBIDDEN },
+		{ "fifo", EXCHANGE_FORBIDDEN },
+		{ "no-interpreter", EXCHANGE_REFUSED },
+		{ "no-format", EXCHANGE_REFUSED },
+		{ "link-in", EXCHANGE_COMPLETE },
+	};
+	char text[300];
+
+	(void)state;
+	program_write("x", "printf 'X: y\r\n\r\nok'");
+	program_write("setuid", "printf 'X: y\r\n\r\nno'");
+	directory_write(&directory, "not-executable", SLICE("#!/bin/sh\n"));
+	directory_write(&directory, "no-interpreter", SLICE("#!/not/there\n"));
+	directory_write(&directory, "no-format", SLICE("\177garbage\n"));
+	(void)snprintf(text, sizeof text,
+		"cd %s && mkdir d && ln -s /bin/true link-out && ln -s /bin way-out && "
+		"ln -s loop loop && ln -s x link-in && mkfifo -m 755 fifo && chmod 4755 setuid && "
+		"chmod 755 no-interpreter no-format",
+		directory.path);
+	assert_int_equal(system(text), 0);
+	for (size_t i = 0; i < LENGTH_OF(rows); i++) {
+		struct talk talk;
+
+		program_run(&talk, rows[i].name, NULL);
+		assert_row(talk.result == rows[i].result, "%s: %s: %s", rows[i].name,
+			exchange_result_names[talk.result], talk.why);
+		assert_true((talk.why[0] == '\0') == (talk.result == EXCHANGE_COMPLETE));
+		talk_release(&talk);
+	}
+}
+
+static void
+what_the_kernel_would_not_take_is_refused_before(void **state)
+{
+	static char large[131072];
+	char names[1100][8];
+	const char *many[2 * 1100 + 1] = { NULL };
+	struct talk talk;
+
+	(void)state;
+	program_write("x", "printf 'X: y\r\n\r\n'; printf %s \"$HTTP_A\" | wc -c | tr -d '\\n'");
+	/* NAME=VALUE and its end are 131072 bytes at the most. */
+	for (size_t len = 131072 - strlen("HTTP_A=") - 2; len <= 131072; len++) {
+		memset(large, 'a', sizeof large - 1);
+		large[len < sizeof large ? len : sizeof large - 1] = '\0';
+		program_run(&talk, "x", (const char *const[]){ "HTTP_A", large, NULL });
+		const bool fits = strlen(large) + strlen("HTTP_A=") + 1 < 131072;
+
+		assert_row(talk.result == (fits ? EXCHANGE_COMPLETE : EXCHANGE_TOO_LARGE),
+			"%zu: %s", len, talk.why);
+		talk_release(&talk);
+	}
+	for (size_t i = 0; i < LENGTH_OF(names); i++) {
+		(void)snprintf(names[i], sizeof names[i], "V%zu", i);
+		many[2 * i] = names[i];
+		many[2 * i + 1] = "v";
+	}
+	program_run(&talk, "x", many);
+	assert_int_equal(talk.result, EXCHANGE_TOO_LARGE);
+	talk_release(&talk);
+}
+
+static void
+a_zero_byte_reaches_no_program(void **state)
+{
+	const struct directory_path path = directory_path(&directory, "x");
+	struct talk talk;
+	struct buf params;
+
+	(void)state;
+	program_write("x", "printf 'X: y\r\n\r\nran'");
+	bytes_init(&params);
+	put_pairs(&params, (const char *const[]){ "SCRIPT_FILENAME", path.text, NULL });
+	assert_int_equal(fcgi_pair_put(&params, SLICE("A"), slice_make("a\0b", 3)), 0);
+	assert_false(talk_start_raw(&talk, pool, buf_slice(&params)));
+	assert_int_equal(talk.result, EXCHANGE_FORBIDDEN);
+	buf_release(&params);
+	talk_release(&talk);
+}
+
+static void
+one_program_takes_all(void **state)
+{
+	const struct directory_path path = directory_path(&directory, "x");
+	struct talk talk;
+
+	(void)state;
+	programs.root = NULL;
+	programs.program = path.text;
+	programs_renew();
+	program_write("x", "printf 'X: y\r\n\r\n%s' \"$SCRIPT_FILENAME $PATH_INFO\"");
+	program_run(&talk, "anything", (const char *const[]){ "PATH_INFO", "/a", NULL });
+	char expected[200];
+
+	(void)snprintf(expected, sizeof expected, "%s /a", path.text);
+	assert_body(&talk, expected);
+	talk_release(&talk);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(answers_before_it_reads_all),
+		TEST(a_body_that_nobody_reads_is_dropped),
+		TEST(error_output_is_told_apart),
+		TEST(the_environment_is_the_requests),
+		TEST(it_has_three_descriptors_and_a_place_of_its_own),
+		TEST(the_path_is_split_at_the_program),
+		TEST(what_is_no_program_is_refused),
+		TEST(what_the_kernel_would_not_take_is_refused_before),
+		TEST(a_zero_byte_reaches_no_program),
+		TEST(one_program_takes_all),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,213 @@
+/* How CGI programs end, and are ended; and that nothing is left of them. */
+#include "programs.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void
+what_is_no_answer_is_told(void **state)
+{
+	static const struct {
+		const char *script;
+		enum exchange_result result;
+	} rows[] = {
+		{ "exit 0", EXCHANGE_CLOSED },
+		{ "printf 'X: y\r\n'", EXCHANGE_CLOSED },
+		{ "echo no head; echo", EXCHANGE_BAD_HEAD },
+		{ "kill -SEGV $$", EXCHANGE_CLOSED },
+		{ "printf 'Content-Length: 5\r\n\r\nabc'", EXCHANGE_TRUNCATED },
+		{ "printf 'X: y\r\n\r\nabc'; kill -KILL $$", EXCHANGE_COMPLETE },
+		{ "printf 'X: y\r\n\r\nabc'; exit 7", EXCHANGE_COMPLETE },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH_OF(rows); i++) {
+		struct talk talk;
+
+		program_write("x", rows[i].script);
+		program_run(&talk, "x", NULL);
+		assert_row(talk.result == rows[i].result, "%s: %s: %s", rows[i].script,
+			exchange_result_names[talk.result], talk.why);
+		talk_release(&talk);
+	}
+}
+
+static void
+an_abort_ends_it_with_all_that_it_started(void **state)
+{
+	struct talk talk;
+
+	(void)state;
+	program_write("x", "sleep 100 & echo $! > child; echo $$ > self; wait");
+	assert_true(program_start(&talk, "x", NULL));
+	const int self = program_number("self"), child = program_number("child");
+
+	talk_cancel(&talk);
+	assert_gone(self);
+	assert_gone(child);
+	talk_release(&talk);
+}
+
+static void
+who_does_not_listen_is_killed(void **state)
+{
+	struct talk talk;
+
+	(void)state;
+	program_write("x", "trap '' TERM; echo $$ > self; while :; do sleep 0.1; done");
+	assert_true(program_start(&talk, "x", NULL));
+	const int self = program_number("self");
+
+	talk_cancel(&talk);
+	assert_gone(self);
+	talk_release(&talk);
+}
+
+static void
+silence_ends_it(void **state)
+{
+	static const struct {
+		const char *script;
+		enum exchange_result result;
+	} rows[] = {
+		{ "echo $$ > self; exec sleep 100", EXCHANGE_TIMEOUT },
+		{ "echo $$ > self; printf 'X: y\r\n\r\nabc'; exec sleep 100", EXCHANGE_TRUNCATED },
+	};
+
+	(void)state;
+	programs.idle_timeout_us = 200000;
+	programs_renew();
+	for (size_t i = 0; i < LENGTH_OF(rows); i++) {
+		struct talk talk;
+
+		program_write("x", rows[i].script);
+		program_run(&talk, "x", NULL);
+		assert_row(talk.result == rows[i].result, "%s: %s", rows[i].script,
+			exchange_result_names[talk.result]);
+		assert_gone(program_number("self"));
+		assert_int_equal(unlink(directory_path(&directory, "self").text), 0);
+		talk_release(&talk);
+	}
+}
+
+/* It works on for as long as it might have been silent; what it says is not heard. */
+static void
+closed_output_ends_the_answer_and_not_the_program(void **state)
+{
+	struct talk talk;
+
+	(void)state;
+	programs.idle_timeout_us = 1000000;
+	programs_renew();
+	program_write("x",
+		"printf 'X: y\r\n\r\nok'; exec > /dev/null; echo $$ > self; "
+		"until test -e go; do sleep 0.02; done; echo heard >&2; echo 1 > after; "
+		"exec sleep 100");
+	program_run(&talk, "x", NULL);
+	assert_int_equal(talk.result, EXCHANGE_COMPLETE);
+	directory_write(&directory, "go", SLICE(""));
+	(void)program_number("after");
+	assert_gone(program_number("self"));
+	talk_release(&talk);
+}
+
+static void
+who_holds_the_error_output_delays_nothing(void **state)
+{
+	struct talk talk;
+
+	(void)state;
+	program_write("x",
+		"(exec > /dev/null; echo $$ > self; exec sleep 100) & "
+		"printf 'X: y\r\n\r\nok'; exec > /dev/null; wait");
+	program_run(&talk, "x", NULL);
+	assert_int_equal(talk.result, EXCHANGE_COMPLETE);
+	talk_release(&talk);
+	backend_pool_release(pool);
+	pool = NULL;
+	/* Whoever still runs when the loop goes is ended. */
+	const int self = program_number("self");
+
+	resolver_free(resolver);
+	loop_free(loop);
+	resolver = NULL;
+	loop = loop_new(&(struct err){ "" });
+	assert_int_equal(waitpid(self, NULL, 0), self);
+}
+
+static unsigned
+descriptors(void)
+{
+	DIR *directory_of_fds = opendir("/proc/self/fd");
+	unsigned count = 0;
+
+	assert_non_null(directory_of_fds);
+	while (readdir(directory_of_fds) != NULL)
+		count++;
+	(void)closedir(directory_of_fds);
+	return count;
+}
+
+static bool
+has_no_child(void)
+{
+	run_loop_once(loop);
+	return waitpid(-1, NULL, WNOHANG | WNOWAIT) < 0;
+}
+
+/* A pipe of who has ended is closed when it has been read to its end. */
+static bool
+has_descriptors(unsigned count)
+{
+	run_loop_once(loop);
+	return descriptors() == count;
+}
+
+static void
+nothing_is_left_of_a_thousand(void **state)
+{
+	enum { AT_ONCE = 50, ROUNDS = 20 };
+	static struct talk talks[AT_ONCE];
+	const unsigned before = descriptors();
+
+	(void)state;
+	program_write("x", "printf 'X: y\r\n\r\nok'");
+	for (unsigned round = 0; round < ROUNDS; round++) {
+		for (unsigned i = 0; i < AT_ONCE; i++) {
+			assert_true(program_start(&talks[i], "x", NULL));
+			exchange_body_end(talks[i].exchange);
+		}
+		for (unsigned i = 0; i < AT_ONCE; i++) {
+			/* Some go before their answer. */
+			if (i % 10 == 9) {
+				if (!talks[i].ended)
+					talk_cancel(&talks[i]);
+			} else {
+				talk_finish(&talks[i]);
+				assert_int_equal(talks[i].result, EXCHANGE_COMPLETE);
+			}
+			talk_release(&talks[i]);
+		}
+		assert_soon(has_no_child());
+	}
+	assert_soon(has_descriptors(before));
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(what_is_no_answer_is_told),
+		TEST(an_abort_ends_it_with_all_that_it_started),
+		TEST(who_does_not_listen_is_killed),
+		TEST(silence_ends_it),
+		TEST(closed_output_ends_the_answer_and_not_the_program),
+		TEST(who_holds_the_error_output_delays_nothing),
+		TEST(nothing_is_left_of_a_thousand),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
