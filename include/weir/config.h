@@ -138,7 +138,16 @@ struct config_override {
 
 /* ---- backends ---- */
 
-enum { CONFIG_SERVERS_MAX = 64 };
+enum { CONFIG_SERVERS_MAX = 64, CONFIG_LISTENS_MAX = 256 /* all together */ };
+
+struct config_listen {
+	struct place place;
+	struct address address;
+	int mode; /* of a unix socket, e.g. 0660 */
+	const char *owner; /* NULL: as the process */
+	const char
+		*group; /* NULL: the web group chosen when weir was built, if the system has it */
+};
 
 enum backend_type { BACKEND_FASTCGI, BACKEND_CGI, BACKEND_SCGI, BACKEND_NONE };
 
@@ -146,6 +155,8 @@ struct config_backend {
 	struct place place;
 	const char *name;
 	enum backend_type type;
+	struct config_listen *listens; /* requests that arrive there are its own */
+	unsigned listen_count;
 	struct address *servers;
 	unsigned server_count; /* 1 to CONFIG_SERVERS_MAX; 0 if type is none or cgi */
 	/* Of type cgi: one of both, the other one is NULL. Absolute paths; the root without a slash
@@ -155,6 +166,8 @@ struct config_backend {
 	unsigned env_count;
 	uint64_t max_in_flight;
 	int64_t connect_timeout_us, idle_timeout_us;
+	uint64_t keep_idle; /* connections; 0 unless type is fastcgi */
+	uint64_t spool; /* bytes; 0: a body of unknown length is not taken */
 };
 
 /* ---- routes ---- */
@@ -236,7 +249,7 @@ struct config_route {
 	unsigned exempt_net_count;
 	const struct config_limit **limits; /* all of them */
 	unsigned limit_count;
-	const struct config_backend *backend;
+	const struct config_backend *backend; /* NULL: the one whose `listen` the request came to */
 	struct config_cost cost;
 	enum store_down store_down;
 	unsigned headers; /* header_dialect bits */
@@ -261,15 +274,6 @@ struct config_list_file {
 
 /* ---- the process ---- */
 
-struct config_listen {
-	struct place place;
-	struct address address;
-	int mode; /* of a unix socket, e.g. 0660 */
-	const char *owner; /* NULL: as the process */
-	const char
-		*group; /* NULL: the web group chosen when weir was built, if the system has it */
-};
-
 struct config {
 	const char *file; /* the main file */
 
@@ -282,6 +286,7 @@ struct config {
 	uint64_t max_head; /* bytes */
 	uint64_t max_params;
 	int64_t head_timeout_us, body_timeout_us, drain_us;
+	const char *spool_directory; /* an absolute path */
 	struct ip_net *trusted_proxies; /* in front of the web server, whose X-Forwarded-For is
 					   believed */
 	unsigned trusted_proxy_count;
@@ -338,6 +343,11 @@ struct config {
  */
 struct config *config_load(const char *file, struct diagnostics *diagnostics) WEIR_MUST_CHECK;
 void config_free(struct config *config);
+
+/* The nth place to listen at: those of [weir], then those of the backends. NULL behind the last.
+ * *backend: whose it is, or NULL. */
+const struct config_listen *
+config_listen_at(const struct config *config, unsigned n, const struct config_backend **backend);
 
 /* One limit in words, for `weir check`: who is counted, and what each policy admits. One line; a
  * limit of several policies has one more for each, indented, and so has each of its overrides. */

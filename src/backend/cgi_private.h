@@ -8,6 +8,7 @@
 #include "backend_private.h"
 
 #include <limits.h>
+#include <sys/types.h>
 
 /* ---- cgi_program.c ---- */
 
@@ -44,6 +45,25 @@ enum {
 enum exchange_result cgi_environment_put(struct buf *out, const struct config_backend *config,
 	const struct cgi_program *program, struct slice params, struct err *why);
 
+/* ---- cgi_spawn.c ---- */
+
+/* Theirs and ours of three pipes: standard input, output, error output. Only our ends do not
+ * block: programs do not expect it of theirs. */
+struct cgi_pipes {
+	int theirs[3], ours[3];
+};
+
+/* Below 0: errno says why; to be closed in any case. */
+int cgi_pipes_open(struct cgi_pipes *pipes) WEIR_MUST_CHECK;
+void cgi_pipes_close(struct cgi_pipes *pipes);
+
+/*
+ * Starts a program, without arguments, in its own directory, as the leader of a process group, with
+ * no signal blocked or ignored and these three descriptors. The kernel kills it when the thread
+ * that calls ends, or weir. Returns an errno: then there is no process.
+ */
+int cgi_spawn(pid_t *pid, const char *path, char **environment, const int fds[3]) WEIR_MUST_CHECK;
+
 /* ---- cgi_process.c ---- */
 
 struct cgi_process;
@@ -60,8 +80,8 @@ struct cgi_process *cgi_process_start(struct exchange *exchange, const char *pat
 struct stream *cgi_process_input(const struct cgi_process *process);
 
 /* The exchange needs it no more. It may run on for as long as `may_run_us`; then, or at once if
- * that is 0, it is asked to end (SIGTERM), and soon after made to (SIGKILL), with all that it
- * started. */
+ * that is 0, it is asked to end (SIGTERM), and soon after made to (SIGKILL), with all of its group,
+ * also if it has ended itself. As long as there is anything to end it counts for max_in_flight. */
 void cgi_process_leave(struct cgi_process *process, int64_t may_run_us);
 
 #endif

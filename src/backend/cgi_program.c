@@ -19,6 +19,7 @@ struct asked {
 	struct slice script_filename, document_root, script_name, path_info;
 };
 
+/* Where a name is repeated the last counts. */
 static void
 find_params(struct slice params, struct asked *asked)
 {
@@ -35,7 +36,7 @@ find_params(struct slice params, struct asked *asked)
 	*asked = (struct asked){ .path_info = { NULL, 0 } };
 	while (fcgi_pair_next(&params, &name, &value) > 0) {
 		for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-			if (rows[i].value->ptr == NULL && slice_is(name, rows[i].name))
+			if (slice_is(name, rows[i].name))
 				*rows[i].value = value;
 		}
 	}

@@ -24,6 +24,10 @@ struct named_key {
 	unsigned nth;
 };
 
+/* The key of a place to listen at (config_listen_at). */
+struct named_key surroundings_listen_key(const struct config *config,
+	const struct config_listen *listen, const struct config_backend *backend);
+
 /* Says it where the key stands. */
 void surroundings_say(const struct surroundings *look, enum severity severity,
 	const struct named_key *key, const char *format, ...) WEIR_PRINTF(4, 5);

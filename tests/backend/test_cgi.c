@@ -3,10 +3,11 @@
 
 #include "weir/fcgi.h"
 
-#include <dirent.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -141,6 +142,72 @@ it_has_three_descriptors_and_a_place_of_its_own(void **state)
 	assert_null(strstr(text_of(&talk), fd));
 	(void)close(ours[0]);
 	(void)close(ours[1]);
+	talk_release(&talk);
+}
+
+/* Weir raises its own limit, and select(2) takes no more. */
+static void
+it_may_open_what_select_takes(void **state)
+{
+	char expected[32];
+	struct rlimit before, limit;
+	struct talk talk;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	limit = before;
+	limit.rlim_cur = limit.rlim_max;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	program_write("x", "printf 'X: y\r\n\r\n'; ulimit -S -n");
+	program_run(&talk, "x", NULL);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	(void)snprintf(expected, sizeof expected, "%llu\n",
+		limit.rlim_max < 1024 ? (unsigned long long)limit.rlim_max : 1024);
+	assert_body(&talk, expected);
+	talk_release(&talk);
+}
+
+/* A daemon may be started without any of the first three descriptors. */
+static void
+it_has_its_descriptors_also_when_weir_has_none(void **state)
+{
+	struct talk talk;
+	int kept[3];
+
+	(void)state;
+	program_write("x", "printf 'X: y\r\n\r\n'; echo oops >&2; exec wc -c");
+	for (int fd = 0; fd < 3; fd++) {
+		kept[fd] = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+		assert_true(kept[fd] >= 0);
+		assert_int_equal(close(fd), 0);
+	}
+	const bool started =
+		program_start(&talk, "x", (const char *const[]){ "CONTENT_LENGTH", "70000", NULL });
+
+	talk.to_send = 70000;
+	talk_feed(&talk);
+	run_loop_until(loop, talk.ended);
+	for (int fd = 0; fd < 3; fd++) {
+		(void)dup2(kept[fd], fd);
+		(void)close(kept[fd]);
+	}
+	assert_true(started);
+	assert_body(&talk, "70000\n");
+	assert_true(talk.error_len == 0 || strcmp(talk.error_start, "oops\n") == 0);
+	talk_release(&talk);
+}
+
+static void
+a_program_may_answer_as_a_server_would(void **state)
+{
+	struct talk talk;
+
+	(void)state;
+	program_write("nph-x", "printf 'HTTP/1.1 201 Made\r\nX: y\r\n\r\nok'");
+	program_run(&talk, "nph-x", NULL);
+	assert_int_equal(talk.status, 201);
+	assert_string_equal(talk.fields, "X: y\n");
+	assert_body(&talk, "ok");
 	talk_release(&talk);
 }
 
@@ -310,6 +377,9 @@ main(void)
 		TEST(error_output_is_told_apart),
 		TEST(the_environment_is_the_requests),
 		TEST(it_has_three_descriptors_and_a_place_of_its_own),
+		TEST(it_may_open_what_select_takes),
+		TEST(it_has_its_descriptors_also_when_weir_has_none),
+		TEST(a_program_may_answer_as_a_server_would),
 		TEST(the_path_is_split_at_the_program),
 		TEST(what_is_no_program_is_refused),
 		TEST(what_the_kernel_would_not_take_is_refused_before),
