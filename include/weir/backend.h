@@ -34,7 +34,9 @@ enum exchange_result {
 	/* Of programs (CGI): */
 	EXCHANGE_NOT_FOUND, /* there is none of that name: 404 */
 	EXCHANGE_FORBIDDEN, /* it may not be started: 403 */
-	EXCHANGE_TOO_LARGE, /* the request's head is more than a program can be told: 431 */
+	/* A parameter is longer than a FastCGI record, or all are more than a program can be told:
+	 * 431. */
+	EXCHANGE_TOO_LARGE,
 	EXCHANGE_RESULTS
 };
 

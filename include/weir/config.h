@@ -225,6 +225,15 @@ struct config_cost {
 
 enum own_headers { OWN_HEADERS_REPLACE, OWN_HEADERS_KEEP };
 
+/* A web server that only asks, and what it makes of the answer; AUTO: the request says. */
+enum asking_front {
+	ASKING_AUTO,
+	ASKING_LIGHTTPD,
+	ASKING_MOD_FCGID,
+	ASKING_MOD_AUTHNZ,
+	ASKING_NGINX
+};
+
 enum store_down { STORE_DOWN_LOCAL, STORE_DOWN_ADMIT, STORE_DOWN_REJECT };
 
 /* Bits of config_route.headers. One of the first two at the most, and one of the others. */
@@ -254,6 +263,7 @@ struct config_route {
 	enum store_down store_down;
 	unsigned headers; /* header_dialect bits */
 	enum own_headers own_headers;
+	enum asking_front front;
 	unsigned retry_jitter_percent; /* 0 to 100: added to Retry-After at the most */
 	const char **reject_headers; /* whole "Name: value" lines without line end, sound */
 	unsigned reject_header_count;

@@ -134,7 +134,8 @@ bool stream_is_paused(const struct stream *stream);
 void stream_watch_close(struct stream *stream);
 
 /* True: from now on such a TCP peer may only have shut its sending side; that it has gone is known
- * when it resets the connection, as it does when more is sent. False, as at the start: see above. */
+ * when it resets the connection, as it does when more is sent. False, as at the start: see above.
+ */
 void stream_trust_half_closed(struct stream *stream, bool trusted);
 
 /* After `eof`: whether the peer has closed both directions. Where that cannot be known yet, over

@@ -27,12 +27,19 @@ struct cgi_program {
 enum exchange_result cgi_program_find(const struct config_backend *config, struct slice params,
 	struct cgi_program *program, struct err *why);
 
+/* ---- cgi_proxied.c ---- */
+
+/* The path that a SCRIPT_FILENAME of mod_proxy_fcgi means, perhaps in `room`; any other one as it
+ * is. `name`, `info`: SCRIPT_NAME and PATH_INFO. */
+struct slice
+cgi_proxied_path(struct slice filename, struct slice name, struct slice info, char room[PATH_MAX]);
+
 /* ---- cgi_environment.c ---- */
 
 /* The kernel's own bounds, less what it needs itself: of one string, and of all with their
  * pointers (execve(2)). */
 enum {
-	CGI_STRING_MAX = 128 * 1024 - 1,
+	CGI_STRING_MAX = 128 * 1024,
 	CGI_ENVIRONMENT_MAX = 1024 * 1024,
 	CGI_VARIABLES_MAX = 1000 /* ours: more than any web server makes */
 };
@@ -40,7 +47,8 @@ enum {
 /*
  * Puts "NAME=VALUE" with a zero byte for each variable of the program's environment: what the
  * administrator gives (`env`), then the request's parameters, then what a program needs of our own
- * environment (PATH, TZ, LANG and LC_*). Of two with a name the first counts. Never HTTP_PROXY.
+ * environment (PATH, TZ, LANG and LC_*). The first of these three that has a name counts, and of
+ * the parameters the last. Never HTTP_PROXY.
  */
 enum exchange_result cgi_environment_put(struct buf *out, const struct config_backend *config,
 	const struct cgi_program *program, struct slice params, struct err *why);

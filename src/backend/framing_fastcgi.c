@@ -44,12 +44,31 @@ put_without_proxy(struct buf *out, struct slice params)
 	return result;
 }
 
+/* As they came, since they are passed on so: a length may take more bytes than it needs. */
+static bool
+fit_records(struct slice params)
+{
+	struct slice rest = params, name, value;
+
+	while (fcgi_pair_next(&rest, &name, &value) > 0) {
+		if (params.len - rest.len > FCGI_CONTENT_MAX)
+			return false;
+		params = rest;
+	}
+	return true;
+}
+
 static int
 put_head(const struct backend_pool *pool, struct buf *out, struct slice params,
 	enum exchange_result *result, struct err *why)
 {
 	uint8_t begin[16];
 
+	*result = EXCHANGE_TOO_LARGE;
+	if (!fit_records(params))
+		return err_set(why,
+			"a parameter is longer than %d bytes, so no FastCGI record takes it",
+			FCGI_CONTENT_MAX);
 	fcgi_put_begin(begin, REQUEST_ID, FCGI_RESPONDER, pool->keep_max > 0 ? FCGI_KEEP_CONN : 0);
 	*result = EXCHANGE_BUSY;
 	if (buf_append(out, begin, sizeof begin) != 0 ||

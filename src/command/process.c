@@ -37,6 +37,19 @@ kept_connections(const struct config *config)
 	return kept;
 }
 
+/* Files of bodies that came without their length: beside the connections of their requests. */
+static uint64_t
+stored_bodies(const struct config *config)
+{
+	uint64_t stored = 0;
+
+	for (unsigned i = 0; i < config->backend_count; i++) {
+		if (config->backends[i]->spool > 0)
+			stored += config->backends[i]->max_in_flight;
+	}
+	return stored < config->max_in_flight ? stored : config->max_in_flight;
+}
+
 void
 process_raise_limits(const struct config *config)
 {
@@ -50,7 +63,7 @@ process_raise_limits(const struct config *config)
 	/* A request has a connection on either side. */
 	const uint64_t need = config->max_connections + config->max_in_flight +
 		HTTP_CONNECTIONS_MAX + redis_connections(config) + kept_connections(config) +
-		DESCRIPTORS_ASIDE;
+		stored_bodies(config) + DESCRIPTORS_ASIDE;
 
 	if (limit.rlim_cur < need)
 		log_warn("max_connections, max_in_flight and Redis may need more descriptors than "

@@ -39,6 +39,9 @@ int surroundings_can_make(const char *path, struct err *err) WEIR_MUST_CHECK;
 /* surroundings_sockets.c: where weir listens, and where it connects. */
 void surroundings_check_sockets(const struct surroundings *look);
 
+/* surroundings_programs.c: the programs of backends of type cgi. */
+void surroundings_check_programs(const struct surroundings *look);
+
 /* surroundings_rights.c: to whom a socket is given. */
 void surroundings_check_rights(const struct surroundings *look, const struct named_key *key,
 	const struct config_listen *listen);

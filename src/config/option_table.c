@@ -41,6 +41,15 @@ static const struct word own_headers_words[] = {
 	{ NULL, 0 },
 };
 
+static const struct word asking_fronts[] = {
+	{ "auto", ASKING_AUTO },
+	{ "lighttpd", ASKING_LIGHTTPD },
+	{ "mod_fcgid", ASKING_MOD_FCGID },
+	{ "mod_authnz", ASKING_MOD_AUTHNZ },
+	{ "nginx", ASKING_NGINX },
+	{ NULL, 0 },
+};
+
 static const struct word store_down_words[] = {
 	{ "local", STORE_DOWN_LOCAL },
 	{ "admit", STORE_DOWN_ADMIT },
@@ -284,7 +293,7 @@ const struct option option_rows[] = {
 		SAYS("fastcgi | scgi | cgi | none", "fastcgi",
 			"What the application speaks. cgi: a program is started for each "
 			"request. none: the web server only asks and serves the request itself "
-			"(authorizer; not nginx's auth_request, which makes a 500 of a 429).") },
+			"(authorizer, auth_request).") },
 	{ LIST(BACKEND, config_backend, "listen", listens, listen_count, value_listen), .max = 64, RESTART,
 		SAYS("ADDRESS [mode 0660] [owner USER] [group GROUP]", "",
 			"As in [weir]: what arrives here goes to this backend, unless its route "
@@ -373,6 +382,10 @@ const struct option option_rows[] = {
 		SAYS("replace | keep", "replace",
 			"Rate-limit headers of the application's own: replaced by those of "
 			"the route, or kept instead of them.") },
+	{ ROUTE("front", front, value_word), .words = asking_fronts,
+		SAYS("auto | lighttpd | mod_fcgid | mod_authnz | nginx", "auto",
+			"Which web server it is that only asks, since each makes something else "
+			"of a 429. auto: as its requests say.") },
 	{ ROUTE("retry_jitter", retry_jitter_percent, value_jitter),
 		SAYS("0 | N%", "0",
 			"Spreads Retry-After, so that clients do not come back all at once: "

@@ -18,7 +18,6 @@ const struct section_rule section_rules[SECTION_KINDS] = {
 static const struct {
 	const char *section, *key;
 } later[] = {
-	{ "route", "front" },
 	{ "route", "handler" },
 	{ "route", "allow_ip" },
 };

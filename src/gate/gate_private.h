@@ -266,6 +266,23 @@ void upload_go_on(struct gate_request *request);
 
 void upload_release(struct gate_request *request);
 
+/* ---- quirks.c ---- */
+
+/* How a status of ours other than 200 is told to a web server. */
+enum telling {
+	TELL_STATUS, /* as what it is */
+	TELL_VARIABLE, /* as 200 with Variable-WEIR_STATUS: a variable of the web server's */
+	TELL_FORBIDDEN, /* as 403 with the field Weir-Status */
+};
+
+struct quirks {
+	enum telling telling;
+	size_t body_max; /* a longer one does not arrive; 0: none does */
+	bool wants_one_record; /* for head and body */
+};
+
+const struct quirks *quirks_for(const struct gate_request *request);
+
 /* ---- answers.c ---- */
 
 /* Each ends the request. */

@@ -125,8 +125,9 @@ static const struct {
 	[EXCHANGE_NOT_FOUND] = { 404, "There is no such program.", 0, "A program is not there." },
 	[EXCHANGE_FORBIDDEN] = { 403, "This program is not to be used.", 0,
 		"A program may not be started." },
-	[EXCHANGE_TOO_LARGE] = { 431, "The request has more in its head than a program can take.",
-		0, "A request's head is too large for a program." },
+	[EXCHANGE_TOO_LARGE] = { 431,
+		"The request has more in its head than the application can take.", 0,
+		"A request's head is too large for a backend." },
 	[EXCHANGE_UNTAKEN] = { 502, "The application's answer cannot be passed on.", 0,
 		"There is no memory for the answer of a backend." },
 };
@@ -216,8 +217,7 @@ relay_pass_on(struct gate_request *request, struct slice params)
 	enum exchange_result result;
 	struct err why;
 
-	request->exchange =
-		exchange_start(pool, params, &exchange_handler, request, &result, &why);
+	request->exchange = exchange_start(pool, params, &exchange_handler, request, &result, &why);
 	if (request->exchange != NULL)
 		return true;
 	relay_fail(request, result, why.text);

@@ -52,8 +52,7 @@ run_short(struct gate_request *request, const char *why)
 	counter_add(COUNT_SHORTAGES, 1);
 	if (log_throttle_pass(&gate->spool_log, loop_now_us(gate->loop), &held))
 		log_error("The body of a request cannot be stored to learn its length.",
-			LOG_TEXT("directory",
-				request->plant->snapshot->config->spool_directory),
+			LOG_TEXT("directory", request->plant->snapshot->config->spool_directory),
 			LOG_TEXT("reason", why), LOG_KEPT_BACK(held));
 	request->outcome = OUTCOME_BUSY;
 	answer_error(request, 503, GATE_BUSY_DETAIL, GATE_BUSY_RETRY_S);
@@ -95,8 +94,8 @@ begin(struct gate_request *request)
 		run_short(request, "no memory");
 		return false;
 	}
-	*upload = (struct upload){ .next_turn = timer_new(
-					   request->gate->loop, on_next_turn, request) };
+	*upload = (struct upload){ .next_turn =
+					   timer_new(request->gate->loop, on_next_turn, request) };
 	if (upload->next_turn == NULL || spool_open(&upload->spool, directory, &err) != 0) {
 		const bool has_timer = upload->next_turn != NULL;
 

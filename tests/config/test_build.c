@@ -141,8 +141,8 @@ static const struct {
 		"weir.ini:3: [redis] tls_name: warning: has no effect: no address is "
 		"tls:HOST:PORT\n" },
 	{ "[backend rest2]\nserver = unix:/x\n[route x]\nmatch = /x\n"
-	  "front = nginx\nbackend = rest\nhandler = status\n",
-		"weir.ini:5: [route x] front: this key is not supported by this version\n"
+	  "allow_ip = ::1\nbackend = rest\nhandler = status\n",
+		"weir.ini:5: [route x] allow_ip: this key is not supported by this version\n"
 		"weir.ini:7: [route x] handler: this key is not supported by this version\n"
 		"weir.ini:11: [route rest] backend: is missing: there are 2 backends; say which, "
 		"such as backend = rest2\n" },

@@ -132,6 +132,8 @@ static const struct {
 		"\"x-rate-limit\" is none of none, x-ratelimit, x-ratelimit-epoch, ratelimit, "
 		"ratelimit-06, ratelimit-07; did you mean \"x-ratelimit\"?" },
 	{ "route", "own_headers", "keep", "yes", "\"yes\" is none of replace, keep" },
+	{ "route", "front", "mod_fcgid", "apache",
+		"\"apache\" is none of auto, lighttpd, mod_fcgid, mod_authnz, nginx" },
 	{ "route", "retry_jitter", "10%", "10",
 		"\"10\" is neither 0 nor a percentage from 0% to 100%" },
 	{ "route", "reject_page", "DIR/busy.html", "busy.html",
@@ -259,6 +261,7 @@ a_default_is_what_its_text_says(void **state)
 	assert_int_equal(route->store_down, STORE_DOWN_LOCAL);
 	assert_int_equal(route->headers, 0);
 	assert_int_equal(route->own_headers, OWN_HEADERS_REPLACE);
+	assert_int_equal(route->front, ASKING_AUTO);
 	assert_int_equal(route->retry_jitter_percent, 0);
 	assert_null(route->reject_page.ptr);
 	assert_int_equal(route->when_count, 0);

@@ -94,8 +94,7 @@ programs_answer_has_no_body_where_none_has_a_place(void **state)
 
 	(void)state;
 	serve(PROGRAM ALL, answers_as_the_row_says);
-	(void)snprintf(
-		script, sizeof script, "#!/bin/sh\nexec cat %s/reply\n", rig.directory.path);
+	(void)snprintf(script, sizeof script, "#!/bin/sh\nexec cat %s/reply\n", rig.directory.path);
 	directory_write(&rig.directory, "program", slice_of(script));
 	assert_int_equal(chmod(directory_path(&rig.directory, "program").text, 0755), 0);
 	assert_rows();

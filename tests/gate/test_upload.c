@@ -236,9 +236,9 @@ body_is_as_large_as_spool_at_the_most(void **state)
 
 			bytes_init(&bytes);
 			put_head(&bytes,
-				&(const struct request_spec){
-					.keep = true, .params = (const char *const[]){
-						"REQUEST_METHOD", "PUT", "REQUEST_URI", "/", NULL } });
+				&(const struct request_spec){ .keep = true,
+					.params = (const char *const[]){ "REQUEST_METHOD", "PUT",
+						"REQUEST_URI", "/", NULL } });
 			assert_true(socket_send(fd, buf_slice(&bytes)));
 			buf_release(&bytes);
 		}
