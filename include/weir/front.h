@@ -88,6 +88,9 @@ void front_configure(struct front *front, const struct front_settings *settings)
 /* Accepts on a listening descriptor, which stays the caller's. */
 int front_listen(struct front *front, int fd, void *listener, struct err *err) WEIR_MUST_CHECK;
 
+/* Takes a connection that is there already, with what front_listen would give its requests. */
+void front_take(struct front *front, int fd, void *listener);
+
 /* What becomes of connections that wait to be accepted when the front is stopped. */
 enum front_rest {
 	FRONT_REST_LEFT, /* somebody else serves the sockets: they are his */

@@ -47,6 +47,9 @@ void gate_free(struct gate *gate);
 /* `backend`: the name of the one that what arrives there is for, as long as the gate; or NULL. */
 int gate_listen(struct gate *gate, int fd, const char *backend, struct err *err) WEIR_MUST_CHECK;
 
+/* Serves a connection that is there already: non-blocking, and the gate's from now on. */
+void gate_take(struct gate *gate, int fd);
+
 /* New requests are served by this configuration from now on. -1: everything stays as it was. */
 int gate_use(struct gate *gate, struct snapshot *snapshot, struct err *err) WEIR_MUST_CHECK;
 

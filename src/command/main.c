@@ -1,4 +1,5 @@
 /* weir COMMAND [ARGUMENT...]: finds the command and runs it. */
+#include "cgi.h"
 #include "command.h"
 
 #include <fcntl.h>
@@ -95,11 +96,27 @@ open_standard_descriptors(void)
 	return 0;
 }
 
+/* Without arguments of an operator's. A client that writes such as he would is not heard: he could
+ * name the file of another site. */
+static int
+serve_as_cgi(int argc, char **argv)
+{
+	static char name[] = "serve";
+	char *arguments[] = { name, NULL };
+
+	if (argc < 2 || strcmp(argv[1], name) != 0)
+		return command_serve(1, arguments);
+	cgi_answer_error(400, "Bad Request");
+	return EXIT_USAGE;
+}
+
 int
 main(int argc, char **argv)
 {
 	if (open_standard_descriptors() != 0)
 		return EXIT_FAILED;
+	if (cgi_is_asked() && (argc < 2 || cgi_arguments_are_foreign(argc, argv)))
+		return serve_as_cgi(argc, argv);
 	if (argc < 2) {
 		print_help(stderr);
 		return EXIT_USAGE;

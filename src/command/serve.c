@@ -1,6 +1,6 @@
 /*
- * weir serve: a daemon in the foreground. The main thread has the signals, the metrics and the
- * configuration; workers serve.
+ * weir serve: a daemon in the foreground, or a CGI program, which serves one request and ends. The
+ * main thread has the signals, the metrics and the configuration; workers serve.
  *
  *     starting --> serving --TERM, INT, USR1--> draining --all empty, or drain is over--> gone
  *                   |   ^
@@ -42,13 +42,10 @@ on_drain_over(void *context)
 }
 
 static void
-drain(struct serve *serve, int signo)
+drain(struct serve *serve)
 {
-	if (serve->draining)
-		return;
 	serve->draining = true;
 	notify("STOPPING=1");
-	log_info("Stopping: no new requests; those under way may end.", LOG_INT("signal", signo));
 	sockets_refuse(&serve->sockets);
 	for (unsigned i = 0; i < serve->worker_count; i++)
 		worker_stop(serve->workers[i]);
@@ -60,10 +57,27 @@ on_signal(void *context, int signo)
 {
 	struct serve *serve = context;
 
-	if (signo == SIGHUP && !serve->draining)
+	if (serve->draining)
+		return;
+	if (signo == SIGHUP) {
 		serve_reload(serve);
-	else if (signo != SIGHUP)
-		drain(serve, signo);
+		return;
+	}
+	/* A web server ends so the CGI programs of clients that have gone. */
+	if (!serve->is_cgi)
+		log_info("Stopping: no new requests; those under way may end.",
+			LOG_INT("signal", signo));
+	drain(serve);
+}
+
+/* The one request that we were started for has its answer. */
+static void
+on_cgi_done(void *context)
+{
+	struct serve *serve = context;
+
+	if (!serve->draining)
+		drain(serve);
 }
 
 static void
@@ -103,7 +117,8 @@ open_pages(struct serve *serve, struct err *err)
 		.health = read_health,
 		.context = serve };
 
-	if (!config->has_metrics)
+	/* A process of a second would only be in the way of one that stays. */
+	if (!config->has_metrics || serve->is_cgi)
 		return 0;
 	serve->pages = pages_open(&settings, err);
 	return serve->pages == NULL ? -1 : 0;
@@ -167,7 +182,14 @@ open_parts(struct serve *serve, struct err *err)
 static int
 start_workers(struct serve *serve, struct err *err)
 {
-	const unsigned count = (unsigned)serve->first->config->threads;
+	const unsigned count = serve->is_cgi ? 1 : (unsigned)serve->first->config->threads;
+	int connection = -1;
+
+	if (serve->is_cgi) {
+		serve->cgi = cgi_start(serve->loop, on_cgi_done, serve, &connection, err);
+		if (serve->cgi == NULL)
+			return -1;
+	}
 
 	serve->shared = (struct gate_shared){ .memory = serve->memory,
 		.report = serve->report,
@@ -180,6 +202,7 @@ start_workers(struct serve *serve, struct err *err)
 		.sockets = serve->sockets.fds,
 		.backends = serve->sockets.backends,
 		.socket_count = serve->sockets.count,
+		.connection = connection,
 		.rest = sockets_rest(&serve->sockets),
 		.empty = on_worker_empty,
 		.context = serve };
@@ -239,6 +262,8 @@ static void
 cannot_start(const struct serve *serve, const struct err *err)
 {
 	log_error("weir cannot start.", LOG_TEXT("reason", err->text));
+	if (serve->is_cgi)
+		cgi_answer_error(500, "Internal Server Error");
 	if (serve->first->config->log_to != LOG_TO_STDERR)
 		(void)fprintf(stderr, "weir serve: cannot start: %s\n", err->text);
 }
@@ -250,7 +275,7 @@ end_parts(struct serve *serve)
 
 	for (unsigned i = 0; i < serve->worker_count; i++)
 		cut += worker_end(serve->workers[i]);
-	if (serve->draining)
+	if (serve->draining && !serve->is_cgi)
 		log_info("Stopped.", LOG_INT("requests_cut", cut));
 	pages_close(serve->pages);
 	timer_free(serve->tick);
@@ -263,6 +288,15 @@ end_parts(struct serve *serve)
 }
 
 static int
+end_cgi(struct cgi *cgi)
+{
+	if (cgi_is_over(cgi))
+		return cgi_end(cgi) ? EXIT_OK : EXIT_FAILED;
+	/* Its thread waits for a web server that takes nothing, and ends with the process. */
+	_exit(EXIT_FAILED);
+}
+
+static int
 serve_until_stopped(struct serve *serve)
 {
 	struct err err;
@@ -272,13 +306,14 @@ serve_until_stopped(struct serve *serve)
 		start_workers(serve, &err) != 0) {
 		cannot_start(serve, &err);
 	} else {
-		say_ready(serve);
+		if (!serve->is_cgi)
+			say_ready(serve);
 		on_tick(serve);
 		loop_run(serve->loop);
 		status = EXIT_OK;
 	}
 	end_parts(serve);
-	return status;
+	return serve->cgi == NULL ? status : end_cgi(serve->cgi);
 }
 
 static int
@@ -295,7 +330,9 @@ run(struct serve *serve)
 	process_raise_limits(serve->first->config);
 	int status = EXIT_FAILED;
 
-	if (sockets_open(&serve->sockets, serve->first->config, &err) != 0)
+	if (serve->is_cgi)
+		status = serve_until_stopped(serve);
+	else if (sockets_open(&serve->sockets, serve->first->config, &err) != 0)
 		cannot_start(serve, &err);
 	else if (serve->sockets.count == 0)
 		status = usage_error("serve",
@@ -316,10 +353,15 @@ load(struct serve *serve)
 
 	diagnostics_init(&diagnostics);
 	serve->first = snapshot_load(serve->file, &diagnostics);
-	diagnostics_print(&diagnostics, stderr);
+	/* Warnings with every request would fill the web server's error log. */
+	if (!serve->is_cgi || serve->first == NULL)
+		diagnostics_print(&diagnostics, stderr);
 	diagnostics_release(&diagnostics);
-	if (serve->first == NULL)
+	if (serve->first == NULL) {
+		if (serve->is_cgi)
+			cgi_answer_error(500, "Internal Server Error");
 		return -1;
+	}
 	snapshot_hold(serve->first);
 	serve->current = serve->first;
 	return 0;
@@ -335,6 +377,7 @@ command_serve(int argc, char **argv)
 	if (serve.file == NULL)
 		return usage_error("serve",
 			"takes one file (also as --config FILE), or none for %s", DEFAULT_CONFIG);
+	serve.is_cgi = cgi_is_asked() && !sockets_are_inherited();
 	mask_signals(SIG_BLOCK);
 	/* libfcgi installs signal handlers of its own, so it comes before ours. */
 	if (hash_start(&err) != 0 || counter_thread_start(&err) != 0 || front_start(&err) != 0 ||

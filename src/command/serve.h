@@ -2,6 +2,7 @@
 #ifndef WEIR_COMMAND_SERVE_H
 #define WEIR_COMMAND_SERVE_H
 
+#include "cgi.h"
 #include "pages.h"
 #include "sockets.h"
 #include "worker.h"
@@ -28,6 +29,8 @@ struct serve {
 	struct timer *tick, *drain;
 	enum memory_file memory_file; /* as it was told last */
 	bool draining;
+	struct cgi *cgi; /* NULL: we are no CGI program, or it has not begun */
+	bool is_cgi;
 	counter_cell reloads[2]; /* refused, done */
 };
 

@@ -42,6 +42,12 @@ systemd_count(void)
 	return parse_uint(slice_of(fds), SOCKETS_MAX, &count) == 0 ? (unsigned)count : 0;
 }
 
+bool
+sockets_are_inherited(void)
+{
+	return systemd_count() > 0 || socket_is_listening(STDIN_FILENO);
+}
+
 /* systemd gives each its name, which is the unit's unless FileDescriptorName= says otherwise. */
 static void
 name_systemd(struct sockets *sockets)

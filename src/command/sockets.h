@@ -19,6 +19,9 @@ struct sockets {
 	struct socket_file files[SOCKETS_MAX]; /* of our own unix sockets */
 };
 
+/* Whether who started us gave us sockets. */
+bool sockets_are_inherited(void);
+
 /*
  * Takes what was inherited (a listening descriptor 0; LISTEN_FDS of systemd) or else opens what the
  * configuration names. Without either: count is 0 and the result 0. -1: err says what failed.

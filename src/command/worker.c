@@ -41,6 +41,8 @@ open_gate(struct worker *worker, struct err *err)
 	worker->gate = gate_new(worker->loop, settings->shared, settings->snapshot, err);
 	if (worker->gate == NULL)
 		return -1;
+	if (settings->connection >= 0)
+		gate_take(worker->gate, settings->connection);
 	for (unsigned i = 0; i < settings->socket_count; i++) {
 		if (gate_listen(worker->gate, settings->sockets[i], settings->backends[i], err) !=
 			0)

@@ -16,6 +16,7 @@ struct worker_settings {
 	const int *sockets; /* listening; the caller's */
 	const char *const *backends; /* of each socket, or NULL */
 	unsigned socket_count;
+	int connection; /* to be served besides; the worker's. -1: none */
 	enum front_rest rest; /* what becomes of it at the stop */
 	worker_empty_fn *empty;
 	void *context;

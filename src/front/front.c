@@ -184,6 +184,12 @@ front_listen(struct front *front, int fd, void *tag, struct err *err)
 	return 0;
 }
 
+void
+front_take(struct front *front, int fd, void *tag)
+{
+	conn_open(front, fd, tag);
+}
+
 static void
 tell_if_empty(struct front *front)
 {

@@ -139,6 +139,7 @@ gate_new(struct loop *loop, const struct gate_shared *shared, struct snapshot *s
 	gate->homeless_log = gate->address_log;
 	gate->length_log = gate->address_log;
 	gate->spool_log = gate->address_log;
+	gate->password_log = gate->address_log;
 	gate->forwarded_log = (struct log_throttle){ .period_us = 3600 * US_PER_S, .burst = 1 };
 	if (make_parts(gate, snapshot, err) != 0) {
 		gate_free(gate);
@@ -170,6 +171,12 @@ int
 gate_listen(struct gate *gate, int fd, const char *backend, struct err *err)
 {
 	return front_listen(gate->front, fd, (void *)(uintptr_t)backend, err);
+}
+
+void
+gate_take(struct gate *gate, int fd)
+{
+	front_take(gate->front, fd, NULL);
 }
 
 void

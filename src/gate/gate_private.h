@@ -61,7 +61,7 @@ struct gate {
 	struct buf scratch; /* fields of ours */
 	struct buf head; /* a response head on its way out */
 	struct log_throttle address_log, claim_log, forwarded_log, overflow_log, memory_log,
-		homeless_log, length_log, spool_log;
+		homeless_log, length_log, spool_log, password_log;
 };
 
 /* What the gate knows of an item of the check. */

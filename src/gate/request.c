@@ -107,6 +107,25 @@ refuse_homeless(struct gate *gate, struct front_request *front, const char *rout
 	answer_bare(front, 502, "There is no application here.", 0);
 }
 
+/* Whoever asks so (mod_fcgid's FcgidAuthenticator, mod_authnz_fcgi as an AuthBasicProvider) takes
+ * 200 for "the password is right", and lets anybody in with any. */
+static bool
+asks_for_password(const struct gate_request *request, const struct front_request *front)
+{
+	return front_role_of(front) == FRONT_AUTHORIZER &&
+		view_param(&request->view, "REMOTE_PASSWD").ptr != NULL;
+}
+
+static void
+refuse_password(struct gate *gate, struct front_request *front)
+{
+	counter_add(gate->plant->snapshot->bad_requests, 1);
+	gate_log_once_a_minute(gate, &gate->password_log,
+		"The web server asked whether a password is right, which weir does not know, and "
+		"was told no: ask as an access checker or authorizer.");
+	answer_bare(front, 403, "There is no login here.", 0);
+}
+
 /* The route's, or the one whose socket it came to. -1: there is none. */
 static int
 backend_of(
@@ -138,6 +157,10 @@ gate_on_request(void *context, struct front_request *front, void *listener)
 	if (view_init(&request->view, gate->plant->snapshot->routes, front_env(front),
 		    front_arena(front), &err) != 0) {
 		refuse(gate, front, 400, err.text);
+		return;
+	}
+	if (asks_for_password(request, front)) {
+		refuse_password(gate, front);
 		return;
 	}
 	const struct snapshot *snapshot = gate->plant->snapshot;

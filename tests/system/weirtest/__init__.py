@@ -7,14 +7,17 @@ process id, and get a signal from the kernel should the test itself be killed.
 """
 
 from weirtest import fcgi, process, sentinel
-from weirtest.apache import ApacheFcgid, ApacheProxy
+from weirtest.apache import (ApacheAuthnz, ApacheCgi, ApacheFcgid, ApacheFcgidAuthorizer,
+                             ApacheFcgidLogin, ApacheProxy, ApacheProxyPass)
+from weirtest.caddy import Caddy
 from weirtest.case import Case, TooSlow, attempts, main
 from weirtest.client import Zeros, ask
 from weirtest.cluster import Cluster
-from weirtest.lighttpd import Lighttpd, LighttpdAuthorizer, LighttpdSpawn
+from weirtest.haproxy import HAProxy
+from weirtest.lighttpd import Lighttpd, LighttpdAuthorizer, LighttpdCgi, LighttpdSpawn
 from weirtest.load import Load
 from weirtest.metrics import Metrics
-from weirtest.nginx import Nginx
+from weirtest.nginx import Nginx, NginxAuthRequest
 from weirtest.phpfpm import PhpFpm
 from weirtest.place import Place
 from weirtest.process import wait_until
@@ -24,8 +27,9 @@ from weirtest.sentinel import Watched
 from weirtest.weir import Weir
 
 __all__ = [
-    "ApacheFcgid", "ApacheProxy", "Case", "Cluster", "Lighttpd", "LighttpdAuthorizer",
-    "LighttpdSpawn", "Load", "Metrics", "Nginx", "PhpFpm", "Place", "Proxy", "Redis", "TooSlow",
+    "ApacheAuthnz", "ApacheCgi", "ApacheFcgid", "ApacheFcgidAuthorizer", "ApacheFcgidLogin", "ApacheProxy", "ApacheProxyPass",
+    "Caddy", "Case", "Cluster", "HAProxy", "Lighttpd", "LighttpdAuthorizer", "LighttpdCgi",
+    "LighttpdSpawn", "Load", "Metrics", "Nginx", "NginxAuthRequest", "PhpFpm", "Place", "Proxy", "Redis", "TooSlow",
     "Watched", "Weir", "Zeros", "ask", "attempts", "fcgi", "main", "process", "sentinel",
     "wait_until",
 ]

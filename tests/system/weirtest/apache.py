@@ -1,6 +1,7 @@
 """Apache with etc/apache-weir-*.conf."""
 
-from weirtest.front import Front, Snippet, Spawner
+from weirtest.client import ask
+from weirtest.front import Front, Snippet, Spawner, cgi_program
 from weirtest.place import worker_user
 from weirtest.process import descendants_of
 
@@ -62,17 +63,41 @@ class ApacheProxy(_Apache):
         self.config = self._configure(("proxy", "proxy_fcgi"), snippet)
 
 
+class ApacheProxyPass(_Apache):
+    """All that lies below /app/."""
+
+    def __init__(self, place, socket, name="apache"):
+        super().__init__(place, name)
+        snippet = Snippet("apache-weir-proxypass.conf").put("/run/weir/weir.sock", socket)
+        snippet.put("/srv/app/", place.documents + "/")
+        self.config = self._configure(("proxy", "proxy_fcgi"), snippet)
+
+
+class ApacheAuthnz(_Apache):
+    """Asks, and serves by itself."""
+
+    def __init__(self, place, port, name="apache"):
+        super().__init__(place, name)
+        snippet = Snippet("apache-weir-authnz-fcgi.conf")
+        snippet.put("fcgi://127.0.0.1:9099/", f"fcgi://127.0.0.1:{port}/")
+        snippet.put('<Directory "/var/www/html">', f'<Directory "{place.documents}">')
+        self.config = self._configure(("authn_core", "authz_user", "authnz_fcgi"), snippet)
+
+
 class ApacheFcgid(Spawner, _Apache):
     """Starts weir itself, one process for each request at a time."""
 
+    snippet = "apache-weir-fcgid.conf"
+    modules = ("fcgid",)
+
     def __init__(self, place, command, name="apache"):
         super().__init__(place, name)
-        snippet = Snippet("apache-weir-fcgid.conf")
+        snippet = Snippet(self.snippet)
         snippet.put("/usr/bin/weir serve --config /etc/weir/fcgid.ini", " ".join(command))
         snippet.put("/var/www/html", place.documents)
         self.program = command[0]
         self.config = self._configure(
-            ("fcgid",), snippet,
+            self.modules, snippet,
             f'FcgidIPCDir "{place.sub("run")}"\n'
             f'FcgidProcessTableFile "{place.sub("run", name + ".fcgid_shm")}"')
 
@@ -86,3 +111,42 @@ class ApacheFcgid(Spawner, _Apache):
             except OSError:
                 pass
         return found
+
+
+class ApacheFcgidAuthorizer(ApacheFcgid):
+    """Asks, and serves by itself."""
+
+    snippet = "apache-weir-fcgid-authorizer.conf"
+    modules = ("fcgid", "rewrite", "headers")
+
+
+class ApacheFcgidLogin(ApacheFcgidAuthorizer):
+    """The same with another question, and a login before it."""
+
+    modules = ApacheFcgidAuthorizer.modules + ("auth_basic", "authn_core", "authn_file",
+                                               "authz_user")
+
+    def __init__(self, place, command, asking):
+        self._asking = asking
+        super().__init__(place, command)
+
+    def _configure(self, modules, snippet, more=""):
+        snippet.put("\tFcgidAccessChecker ", f"\t{self._asking} ")
+        return super()._configure(modules, snippet, more)
+
+    def is_ready(self):
+        return ask(self.port, "/ready.txt", timeout=5).status == 401
+
+
+class ApacheCgi(_Apache):
+    """Starts weir for each request below /app/, by the line that etc/weir.cgi names."""
+
+    def __init__(self, place, weir, name="apache"):
+        super().__init__(place, name)
+        snippet = Snippet("weir.cgi")
+        alias = next(line for line in snippet.text.splitlines() if "ScriptAlias" in line)
+        snippet.text = alias.lstrip("# ").replace("/usr/local/lib/weir.cgi",
+                                                  cgi_program(place, weir))
+        self.config = self._configure(
+            ("alias", "cgid"), snippet, f'ScriptSock "{place.sub("run", name + ".cgid")}"\n'
+            f'<Directory "{place.sub("bin")}">\nRequire all granted\n</Directory>')

@@ -24,6 +24,17 @@ class Snippet:
         return self
 
 
+def cgi_program(place, weir):
+    """etc/weir.cgi as it would be installed; returns its path."""
+    program = place.sub("bin", weir.name + ".cgi")
+    snippet = Snippet("weir.cgi").put("/usr/bin/weir serve --config /etc/weir/cgi.ini",
+                                      " ".join(weir.command()))
+    with open(program, "w", encoding="utf-8") as file:
+        file.write(snippet.text)
+    os.chmod(program, 0o755)
+    return program
+
+
 class Front(Server):
     def __init__(self, place, name):
         super().__init__(place, name)

@@ -1,6 +1,6 @@
 """lighttpd with etc/lighttpd-weir*.conf."""
 
-from weirtest.front import Front, Snippet, Spawner
+from weirtest.front import Front, Snippet, Spawner, cgi_program
 from weirtest.process import children_of
 
 # What Debian's lighttpd.conf and 10-fastcgi.conf say, with all files in the test's directory.
@@ -54,6 +54,15 @@ class LighttpdSpawn(Spawner, _Lighttpd):
 
     def weirs(self):
         return children_of(self.pid)
+
+
+class LighttpdCgi(_Lighttpd):
+    """Starts weir for each request."""
+
+    def __init__(self, place, weir, name="lighttpd"):
+        super().__init__(place, name)
+        self.config = self._configure(Snippet("lighttpd-weir-cgi.conf").put(
+            "/usr/local/lib/weir.cgi", cgi_program(place, weir)))
 
 
 class LighttpdAuthorizer(_Lighttpd):

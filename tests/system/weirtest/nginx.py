@@ -1,4 +1,4 @@
-"""nginx with etc/nginx-weir.conf."""
+"""nginx with etc/nginx-weir*.conf."""
 
 import shutil
 
@@ -27,24 +27,38 @@ http {{
 """
 
 
-class Nginx(Front):
+class _Nginx(Front):
+    def _configure(self, snippet):
+        place, user = self.place, worker_user()
+        snippet.put("listen 80;", f"listen 127.0.0.1:{self.port};")
+        snippet.put("/var/www/html", place.documents)
+        return place.write(self.name + ".conf", CONFIG.format(
+            user="" if user is None else f"user {user};", run=place.sub("run"), name=self.name,
+            log=place.log(self.name), tmp=place.sub("tmp"),
+            site=place.write(self.name + "-site.conf", snippet.text)))
+
+    def command(self):
+        return ["nginx", "-e", self.place.log(self.name), "-c", self.config]
+
+
+class Nginx(_Nginx):
     def __init__(self, place, socket, name="nginx", keep=True, store_uploads=True):
         super().__init__(place, name)
         snippet = Snippet("nginx-weir.conf")
         snippet.put("unix:/run/weir/weir.sock", "unix:" + socket)
-        snippet.put("listen 80;", f"listen 127.0.0.1:{self.port};")
-        snippet.put("/var/www/html", place.documents)
         if not keep:
             snippet.put("keepalive 32;", "")
             snippet.put("fastcgi_keep_conn on;", "fastcgi_keep_conn off;")
         if not store_uploads:
             snippet.put("#fastcgi_request_buffering off;", "fastcgi_request_buffering off;")
-        user = worker_user()
         shutil.copyfile("/etc/nginx/fastcgi_params", place.sub("conf", "fastcgi_params"))
-        self.config = place.write(name + ".conf", CONFIG.format(
-            user="" if user is None else f"user {user};", run=place.sub("run"), name=name,
-            log=place.log(name), tmp=place.sub("tmp"),
-            site=place.write(name + "-site.conf", snippet.text)))
+        self.config = self._configure(snippet)
 
-    def command(self):
-        return ["nginx", "-e", self.place.log(self.name), "-c", self.config]
+
+class NginxAuthRequest(_Nginx):
+    """Asks, and serves by itself."""
+
+    def __init__(self, place, socket, name="nginx"):
+        super().__init__(place, name)
+        self.config = self._configure(
+            Snippet("nginx-weir-auth-request.conf").put("/run/weir/weir.sock", socket))
