@@ -2,9 +2,10 @@
  * The application's side: pools of servers and exchanges with them. One pool for each backend of
  * the configuration and thread.
  *
- * An exchange is one request with its answer. It is never made twice: another server is tried only
- * while nothing has been sent. It ends with `end`, or when it is cancelled; after that it must not
- * be touched.
+ * An exchange is one request with its answer. It is never made twice: another server or connection
+ * is tried only while the application has seen nothing of it, which a server says itself or which
+ * is so when the kernel has taken no byte. It ends with `end`, or when it is cancelled; after that
+ * it must not be touched.
  */
 #ifndef WEIR_BACKEND_H
 #define WEIR_BACKEND_H
@@ -33,7 +34,9 @@ enum exchange_result {
 	/* Of programs (CGI): */
 	EXCHANGE_NOT_FOUND, /* there is none of that name: 404 */
 	EXCHANGE_FORBIDDEN, /* it may not be started: 403 */
-	EXCHANGE_TOO_LARGE, /* the request's head is more than a program can be told: 431 */
+	/* A parameter is longer than a FastCGI record, or all are more than a program can be told:
+	 * 431. */
+	EXCHANGE_TOO_LARGE,
 	EXCHANGE_RESULTS
 };
 
@@ -59,6 +62,9 @@ struct exchange_handler {
 struct backend_pool *
 backend_pool_new(struct loop *loop, struct resolver *resolver, const struct config_backend *config,
 	unsigned share, counter_cell in_flight, struct err *err) WEIR_MUST_CHECK;
+
+/* Closes the connections that are kept between requests, and keeps no more. NULL is let pass. */
+void backend_pool_retire(struct backend_pool *pool);
 
 /* What is known of servers that both have goes over to `pool`, which stands in the place of
  * `before` from now on. */

@@ -12,15 +12,23 @@
 
 struct child;
 
-/* The process has ended and is reaped; `status` as of waitpid(2). -1: it has not, and the loop goes
- * (loop_free). The child is freed behind the call. */
-typedef void child_fn(void *context, int status);
+struct child_handler {
+	/* The process has ended: by itself (0), or by this signal. It is not reaped before
+	 * child_free, so that neither its number nor that of its group is another's. */
+	void (*ended)(void *context, int signo);
+	/* The loop goes (loop_free). The owner frees the child. */
+	void (*loop_ends)(void *context);
+};
 
-/* Watches it until it ends. NULL: it is not watched, and still to be waited for. */
-struct child *child_watch(struct loop *loop, pid_t pid, child_fn *ended, void *context,
-	struct err *err) WEIR_MUST_CHECK;
+/* Watches it until it ends. NULL: it cannot be watched, and was killed with its group and reaped.
+ */
+struct child *child_watch(struct loop *loop, pid_t pid, const struct child_handler *handler,
+	void *context, struct err *err) WEIR_MUST_CHECK;
 
-/* To the process's own group, of which it is the leader. */
+/* Reaps it if it has ended; else it runs on, watched no more. NULL is let pass. */
+void child_free(struct child *child);
+
+/* To the process's own group, of which it is the leader, whether it has ended or not. */
 void child_signal_group(const struct child *child, int signo);
 
 #endif

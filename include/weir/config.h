@@ -139,7 +139,16 @@ struct config_override {
 
 /* ---- backends ---- */
 
-enum { CONFIG_SERVERS_MAX = 64 };
+enum { CONFIG_SERVERS_MAX = 64, CONFIG_LISTENS_MAX = 256 /* all together */ };
+
+struct config_listen {
+	struct place place;
+	struct address address;
+	int mode; /* of a unix socket, e.g. 0660 */
+	const char *owner; /* NULL: as the process */
+	const char
+		*group; /* NULL: the web group chosen when weir was built, if the system has it */
+};
 
 enum backend_type { BACKEND_FASTCGI, BACKEND_CGI, BACKEND_SCGI, BACKEND_NONE };
 
@@ -147,6 +156,8 @@ struct config_backend {
 	struct place place;
 	const char *name;
 	enum backend_type type;
+	struct config_listen *listens; /* requests that arrive there are its own */
+	unsigned listen_count;
 	struct address *servers;
 	unsigned server_count; /* 1 to CONFIG_SERVERS_MAX; 0 if type is none or cgi */
 	/* Of type cgi: one of both, the other one is NULL. Absolute paths; the root without a slash
@@ -156,6 +167,8 @@ struct config_backend {
 	unsigned env_count;
 	uint64_t max_in_flight;
 	int64_t connect_timeout_us, idle_timeout_us;
+	uint64_t keep_idle; /* connections; 0 unless type is fastcgi */
+	uint64_t spool; /* bytes; 0: a body of unknown length is not taken */
 };
 
 /* ---- routes ---- */
@@ -213,6 +226,15 @@ struct config_cost {
 
 enum own_headers { OWN_HEADERS_REPLACE, OWN_HEADERS_KEEP };
 
+/* A web server that only asks, and what it makes of the answer; AUTO: the request says. */
+enum asking_front {
+	ASKING_AUTO,
+	ASKING_LIGHTTPD,
+	ASKING_MOD_FCGID,
+	ASKING_MOD_AUTHNZ,
+	ASKING_NGINX
+};
+
 enum store_down { STORE_DOWN_LOCAL, STORE_DOWN_ADMIT, STORE_DOWN_REJECT };
 
 /* Bits of config_route.headers. One of the first two at the most, and one of the others. */
@@ -237,11 +259,12 @@ struct config_route {
 	unsigned exempt_net_count;
 	const struct config_limit **limits; /* all of them */
 	unsigned limit_count;
-	const struct config_backend *backend;
+	const struct config_backend *backend; /* NULL: the one whose `listen` the request came to */
 	struct config_cost cost;
 	enum store_down store_down;
 	unsigned headers; /* header_dialect bits */
 	enum own_headers own_headers;
+	enum asking_front front;
 	unsigned retry_jitter_percent; /* 0 to 100: added to Retry-After at the most */
 	const char **reject_headers; /* whole "Name: value" lines without line end, sound */
 	unsigned reject_header_count;
@@ -262,15 +285,6 @@ struct config_list_file {
 
 /* ---- the process ---- */
 
-struct config_listen {
-	struct place place;
-	struct address address;
-	int mode; /* of a unix socket, e.g. 0660 */
-	const char *owner; /* NULL: as the process */
-	const char
-		*group; /* NULL: the web group chosen when weir was built, if the system has it */
-};
-
 struct config {
 	const char *file; /* the main file */
 
@@ -283,6 +297,7 @@ struct config {
 	uint64_t max_head; /* bytes */
 	uint64_t max_params;
 	int64_t head_timeout_us, body_timeout_us, drain_us;
+	const char *spool_directory; /* an absolute path */
 	struct ip_net *trusted_proxies; /* in front of the web server, whose X-Forwarded-For is
 					   believed */
 	unsigned trusted_proxy_count;
@@ -339,6 +354,11 @@ struct config {
  */
 struct config *config_load(const char *file, struct diagnostics *diagnostics) WEIR_MUST_CHECK;
 void config_free(struct config *config);
+
+/* The nth place to listen at: those of [weir], then those of the backends. NULL behind the last.
+ * *backend: whose it is, or NULL. */
+const struct config_listen *
+config_listen_at(const struct config *config, unsigned n, const struct config_backend **backend);
 
 /* One limit in words, for `weir check`: who is counted, and what each policy admits. One line; a
  * limit of several policies has one more for each, indented, and so has each of its overrides. */

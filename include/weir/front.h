@@ -26,7 +26,6 @@ enum front_gone {
 	FRONT_GONE_PEER, /* the web server closed the connection or sent FCGI_ABORT_REQUEST */
 	FRONT_GONE_BODY_TIMEOUT, /* the body stopped coming; a 408 is answered if nothing was sent
 				    before */
-	FRONT_GONE_NO_LENGTH, /* a body came without CONTENT_LENGTH; the same with a 411 */
 	FRONT_GONE_CUT, /* front_cut_all */
 };
 
@@ -120,8 +119,7 @@ struct arena *front_arena(struct front_request *request);
 void front_set_owner(struct front_request *request, void *owner);
 void *front_owner(const struct front_request *request);
 
-/* Whether CONTENT_LENGTH says how long the body is. If not, there is none, or it is refused with a
- * 411 when it comes. */
+/* Whether CONTENT_LENGTH says how long the body is. If not, there may be none: its end shows. */
 bool front_knows_length(const struct front_request *request);
 
 /* Pieces of the body may come from now on; front_hold_body stops them until the next

@@ -44,7 +44,8 @@ struct gate *gate_new(struct loop *loop, const struct gate_shared *shared,
 /* After gate_cut. */
 void gate_free(struct gate *gate);
 
-int gate_listen(struct gate *gate, int fd, struct err *err) WEIR_MUST_CHECK;
+/* `backend`: the name of the one that what arrives there is for, as long as the gate; or NULL. */
+int gate_listen(struct gate *gate, int fd, const char *backend, struct err *err) WEIR_MUST_CHECK;
 
 /* New requests are served by this configuration from now on. -1: everything stays as it was. */
 int gate_use(struct gate *gate, struct snapshot *snapshot, struct err *err) WEIR_MUST_CHECK;

@@ -54,7 +54,9 @@ enum { ASKER_DIGESTS_MAX = 4 };
 /* A request on its route, and what was found out of it: one for all of its limits. */
 struct asker {
 	const struct view *view;
-	const struct config_route *route; /* with its backend */
+	const struct config_route *route;
+	const struct config_backend
+		*backend; /* the route's; if that is NULL, the caller's to set */
 	const struct overrides *overrides; /* NULL: there are none */
 	const uint8_t *hash_key; /* NULL, or HASH_KEY_SIZE bytes */
 	/* The rest is overrides' own: the digests of values that were looked up. */

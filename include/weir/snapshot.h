@@ -28,7 +28,7 @@ enum gate_outcome {
 	OUTCOME_BACKEND_FAILED, /* 502, 503, 504, or an answer cut short */
 	OUTCOME_CLIENT_GONE, /* the web server gave it up */
 	OUTCOME_BODY_TIMEOUT, /* 408, or the answer cut short */
-	OUTCOME_NO_LENGTH, /* 411, or the answer cut short */
+	OUTCOME_NO_LENGTH, /* 411, 413: a body whose length was not said */
 	OUTCOME_CUT, /* it had not ended within drain */
 	OUTCOME_BAD_REQUEST, /* 400 */
 	GATE_OUTCOMES
@@ -40,7 +40,7 @@ struct snapshot_route {
 	const struct config_route *config;
 	const struct limit *limits[CHECK_LIMITS_MAX];
 	unsigned limit_count;
-	unsigned backend; /* index in config->backends */
+	int backend; /* index in config->backends; -1: the one that the request came to */
 	counter_cell outcomes[GATE_OUTCOMES];
 };
 

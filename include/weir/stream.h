@@ -102,6 +102,9 @@ bool stream_is_full(const struct stream *stream);
 /* Bytes that wait to be written. */
 size_t stream_queued(const struct stream *stream);
 
+/* Bytes that the kernel has taken since the stream was made. */
+uint64_t stream_taken(const struct stream *stream);
+
 /* Shuts the sending side down when what is queued has been written. */
 void stream_finish(struct stream *stream);
 bool stream_is_finished(const struct stream *stream);
@@ -130,9 +133,21 @@ bool stream_is_paused(const struct stream *stream);
  */
 void stream_watch_close(struct stream *stream);
 
-/* After `eof`: whether the peer has closed both directions. True for TCP, where it cannot be known.
+/* True: from now on such a TCP peer may only have shut its sending side; that it has gone is known
+ * when it resets the connection, as it does when more is sent. False, as at the start: see above.
  */
+void stream_trust_half_closed(struct stream *stream, bool trusted);
+
+/* After `eof`: whether the peer has closed both directions. Where that cannot be known yet, over
+ * TCP, it is as stream_trust_half_closed has said. */
 bool stream_peer_is_gone(const struct stream *stream);
+
+/* Whether neither bytes nor an end of the stream wait to be read: the kernel is asked. Not for TLS.
+ */
+bool stream_is_quiet(const struct stream *stream);
+
+/* What comes from now on is told to this owner. */
+void stream_hand_over(struct stream *stream, const struct stream_handler *handler, void *context);
 
 /* One deadline, monotonic; 0 takes it away. Moving it later costs nothing. */
 void stream_set_deadline(struct stream *stream, int64_t at_us);

@@ -34,6 +34,10 @@ answer_finish(struct exchange *exchange, uint32_t app_status)
 void
 answer_connection_ended(struct exchange *exchange, const char *why)
 {
+	if (exchange_is_unseen(exchange)) {
+		exchange_ask_again(exchange);
+		return;
+	}
 	const bool has_length = exchange->content_length >= 0;
 	const bool has_all = has_length
 		? exchange->content_seen >= (uint64_t)exchange->content_length

@@ -4,6 +4,9 @@
  *     WAITING (look-up; backlog full) --> CONNECTING --> ASKED --head--> ANSWERING --> gone
  *        ^                                    |
  *        '---------- another server ----------'
+ *
+ * A kept connection leads to ASKED at once. If the server had closed it before it took anything, or
+ * says there that it does not take the request, the exchange is back in WAITING, once.
  */
 #ifndef WEIR_BACKEND_PRIVATE_H
 #define WEIR_BACKEND_PRIVATE_H
@@ -30,6 +33,8 @@ struct server {
 	struct backend_pool *pool;
 	struct lookup *lookup; /* for all who wait */
 	struct exchange *waiting;
+	struct kept *kept; /* connections between two requests */
+	unsigned unheard; /* exchanges that have heard nothing on connections of their own */
 };
 
 struct backend_pool {
@@ -38,6 +43,9 @@ struct backend_pool {
 	int64_t connect_timeout_us, idle_timeout_us;
 	int64_t end_wait_us; /* for END_REQUEST, once STDOUT has ended */
 	unsigned max_in_flight, in_flight;
+	unsigned keep_max, kept; /* connections between two requests, of all servers */
+	int64_t keep_us; /* for so long */
+	unsigned left_behind; /* programs that run although their exchange is gone */
 	bool released;
 	char *name;
 	counter_cell in_flight_gauge;
@@ -81,6 +89,7 @@ struct fastcgi_state {
 	struct fcgi_reader reader;
 	uint8_t end_body[8];
 	unsigned end_len;
+	bool has_strangers; /* records of another request came */
 };
 
 union framing_state {
@@ -101,7 +110,13 @@ struct exchange {
 	int64_t connect_until_us;
 	struct stream *stream; /* the answer comes from it, and the request goes to it */
 	struct cgi_process *process; /* NULL; or the request goes to its standard input */
-	struct buf early; /* the request as long as there is no connection to write it to */
+	struct buf early; /* the request as long as there is no connection to write it to, or as
+			     it may be wanted on another one */
+	bool is_unheard; /* counted in server->unheard */
+	bool may_ask_again; /* on a kept connection; `early` has all that was sent */
+	uint64_t taken_before; /* by the kernel, of other requests */
+	bool body_given; /* the request's, to its end */
+	bool is_reusable; /* its connection, now that the exchange ends */
 	bool held;
 	bool is_whole; /* nothing is missing of the answer */
 	bool body_ended; /* the answer's: only the end of the request is waited for */
@@ -118,7 +133,10 @@ struct exchange {
 	uint64_t content_seen;
 };
 
-enum { EARLY_MAX = 4 * 1024 * 1024 };
+enum {
+	EARLY_MAX = 4 * 1024 * 1024,
+	AGAIN_MAX = 128 * 1024 /* of a request that is kept for another connection */
+};
 
 _Static_assert(CONFIG_SERVERS_MAX <= 64, "a server is a bit of exchange.tried");
 
@@ -128,6 +146,25 @@ _Static_assert(CONFIG_SERVERS_MAX <= 64, "a server is a bit of exchange.tried");
 struct server *pool_choose(struct backend_pool *pool, unsigned long long tried);
 unsigned pool_index(const struct backend_pool *pool, const struct server *server);
 void pool_leave(struct backend_pool *pool);
+
+/* One more program, or one less, is left behind. The pool is there as long as any. */
+void pool_count_left(struct backend_pool *pool);
+void pool_forget_left(struct backend_pool *pool);
+
+/* ---- keep.c ---- */
+
+/* The exchange has ended: its connection may serve another one, or is closed. */
+void keep_put(struct server *server, struct stream *stream);
+
+/* One on which nothing has come since, for a new owner. NULL: there is none. */
+struct stream *keep_take(struct server *server) WEIR_MUST_CHECK;
+
+/* Closes them all; from now on none is kept. */
+void keep_none(struct backend_pool *pool);
+
+/* The exchange waits for its server on a new connection, until it hears from it. */
+void keep_expect(struct exchange *exchange);
+void keep_heard(struct exchange *exchange);
 
 /* ---- connect.c ---- */
 
@@ -155,6 +192,20 @@ void exchange_finish(struct exchange *exchange, enum exchange_result result, uin
 
 /* A stream is there: what was put together before goes out. */
 void exchange_connected(struct exchange *exchange);
+
+/* The same with a stream that was kept. */
+void exchange_use_kept(struct exchange *exchange, struct stream *stream);
+
+/* ---- again.c ---- */
+
+/* The application may have begun with the request: it is not made on another connection. */
+void exchange_is_seen(struct exchange *exchange);
+
+/* A kept connection is over, and it is certain that it has not. */
+bool exchange_is_unseen(const struct exchange *exchange);
+
+/* The whole request anew, on a new connection. It may end in this. */
+void exchange_ask_again(struct exchange *exchange);
 
 /* ---- answer.c ---- */
 

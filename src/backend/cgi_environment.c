@@ -126,13 +126,14 @@ put_program(struct environment *environment, const struct cgi_program *program)
 				put(environment, SLICE("PATH_INFO"), program->path_info)));
 }
 
+/* Where a name is repeated the last counts, as for limits (view.h), and for PHP. */
 static bool
 put_params(struct environment *environment, struct slice params)
 {
 	struct slice name, value;
 
 	while (fcgi_pair_next(&params, &name, &value) > 0) {
-		if (!put(environment, name, value))
+		if (!fcgi_pairs_have(params, name) && !put(environment, name, value))
 			return false;
 	}
 	return true;

@@ -8,6 +8,7 @@
 #include "backend_private.h"
 
 #include <limits.h>
+#include <sys/types.h>
 
 /* ---- cgi_program.c ---- */
 
@@ -26,12 +27,19 @@ struct cgi_program {
 enum exchange_result cgi_program_find(const struct config_backend *config, struct slice params,
 	struct cgi_program *program, struct err *why);
 
+/* ---- cgi_proxied.c ---- */
+
+/* The path that a SCRIPT_FILENAME of mod_proxy_fcgi means, perhaps in `room`; any other one as it
+ * is. `name`, `info`: SCRIPT_NAME and PATH_INFO. */
+struct slice
+cgi_proxied_path(struct slice filename, struct slice name, struct slice info, char room[PATH_MAX]);
+
 /* ---- cgi_environment.c ---- */
 
 /* The kernel's own bounds, less what it needs itself: of one string, and of all with their
  * pointers (execve(2)). */
 enum {
-	CGI_STRING_MAX = 128 * 1024 - 1,
+	CGI_STRING_MAX = 128 * 1024,
 	CGI_ENVIRONMENT_MAX = 1024 * 1024,
 	CGI_VARIABLES_MAX = 1000 /* ours: more than any web server makes */
 };
@@ -39,10 +47,30 @@ enum {
 /*
  * Puts "NAME=VALUE" with a zero byte for each variable of the program's environment: what the
  * administrator gives (`env`), then the request's parameters, then what a program needs of our own
- * environment (PATH, TZ, LANG and LC_*). Of two with a name the first counts. Never HTTP_PROXY.
+ * environment (PATH, TZ, LANG and LC_*). The first of these three that has a name counts, and of
+ * the parameters the last. Never HTTP_PROXY.
  */
 enum exchange_result cgi_environment_put(struct buf *out, const struct config_backend *config,
 	const struct cgi_program *program, struct slice params, struct err *why);
+
+/* ---- cgi_spawn.c ---- */
+
+/* Theirs and ours of three pipes: standard input, output, error output. Only our ends do not
+ * block: programs do not expect it of theirs. */
+struct cgi_pipes {
+	int theirs[3], ours[3];
+};
+
+/* Below 0: errno says why; to be closed in any case. */
+int cgi_pipes_open(struct cgi_pipes *pipes) WEIR_MUST_CHECK;
+void cgi_pipes_close(struct cgi_pipes *pipes);
+
+/*
+ * Starts a program, without arguments, in its own directory, as the leader of a process group, with
+ * no signal blocked or ignored and these three descriptors. The kernel kills it when the thread
+ * that calls ends, or weir. Returns an errno: then there is no process.
+ */
+int cgi_spawn(pid_t *pid, const char *path, char **environment, const int fds[3]) WEIR_MUST_CHECK;
 
 /* ---- cgi_process.c ---- */
 
@@ -60,8 +88,8 @@ struct cgi_process *cgi_process_start(struct exchange *exchange, const char *pat
 struct stream *cgi_process_input(const struct cgi_process *process);
 
 /* The exchange needs it no more. It may run on for as long as `may_run_us`; then, or at once if
- * that is 0, it is asked to end (SIGTERM), and soon after made to (SIGKILL), with all that it
- * started. */
+ * that is 0, it is asked to end (SIGTERM), and soon after made to (SIGKILL), with all of its group,
+ * also if it has ended itself. As long as there is anything to end it counts for max_in_flight. */
 void cgi_process_leave(struct cgi_process *process, int64_t may_run_us);
 
 #endif

@@ -1,14 +1,16 @@
 /*
- * A program that runs for a request. It is started by posix_spawn(3), which shares our memory until
- * the program is there and reports what exec says: no code of ours runs in a copy of a process with
- * threads. It gets three descriptors, no signal mask and the default dispositions, and is the
- * leader of a process group, so that all that it starts can be ended with it.
+ * A program that runs for a request, from its start until nothing is left of it. It is the leader
+ * of a process group, so that all that it starts can be ended with it.
  *
  * A process outlives its exchange: it may have closed its output and work on, or it must be ended,
- * which takes its time. It is freed when it is reaped. Its error output is read until then, since a
- * program that writes into a closed pipe dies of it.
+ * which takes its time. Its error output is read until then, since a program that writes into a
+ * closed pipe dies of it.
  *
  *     running --left, time over--> asked to end (SIGTERM) --grace over--> made to (SIGKILL)
+ *
+ * The leader may end before the rest of its group. It is not reaped as long as there may be a
+ * signal to send: until then its number, which is the group's, can be nobody else's. A group that
+ * was asked to end has the whole grace, unless nobody holds its error output any more.
  */
 #include "cgi_private.h"
 
@@ -16,30 +18,25 @@
 #include "weir/log.h"
 #include "weir/units.h"
 
+#include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 enum { GRACE_US = 3000000 };
 
 struct cgi_process {
 	struct loop *loop;
+	struct backend_pool *pool;
 	struct exchange *exchange; /* NULL: it has been left */
-	struct child *child; /* NULL: it has ended */
+	struct child *child;
 	struct stream *input, *errors;
 	struct timer *ladder;
-	bool is_asked; /* to end */
+	bool has_ended; /* the leader; not reaped */
+	bool is_asked, is_made; /* to end, the group */
+	bool is_counted; /* as left behind */
 	char path[PATH_MAX];
-};
-
-/* Theirs and ours of three pipes: standard input, output, error output. */
-struct pipes {
-	int theirs[3], ours[3];
 };
 
 /* ---- the end ---- */
@@ -50,7 +47,31 @@ destroy(struct cgi_process *process)
 	stream_close(process->input);
 	stream_close(process->errors);
 	timer_free(process->ladder);
+	child_free(process->child);
+	if (process->is_counted)
+		pool_forget_left(process->pool);
 	free(process);
+}
+
+static void
+make_end(struct cgi_process *process)
+{
+	child_signal_group(process->child, SIGKILL);
+	process->is_made = true;
+}
+
+/* Whether there is anything left to wait for; if not, it is gone. */
+static void
+settle(struct cgi_process *process)
+{
+	if (process->exchange != NULL || !process->has_ended)
+		return;
+	if (process->is_asked && !process->is_made) {
+		if (process->errors != NULL)
+			return;
+		make_end(process);
+	}
+	destroy(process);
 }
 
 static void
@@ -58,16 +79,20 @@ on_rung(void *context)
 {
 	struct cgi_process *process = context;
 
-	child_signal_group(process->child, process->is_asked ? SIGKILL : SIGTERM);
-	if (!process->is_asked)
-		timer_set(process->ladder, loop_now_us(process->loop) + GRACE_US);
+	if (process->is_asked) {
+		make_end(process);
+		settle(process);
+		return;
+	}
+	child_signal_group(process->child, SIGTERM);
 	process->is_asked = true;
+	timer_set(process->ladder, loop_now_us(process->loop) + GRACE_US);
 }
 
 static void
 tell_killed(const struct cgi_process *process, int signo)
 {
-	struct backend_pool *pool = process->exchange->pool;
+	struct backend_pool *pool = process->pool;
 	uint64_t held;
 
 	if (log_throttle_pass(&pool->killed_log, loop_now_us(process->loop), &held))
@@ -77,19 +102,28 @@ tell_killed(const struct cgi_process *process, int signo)
 }
 
 static void
-on_ended(void *context, int status)
+on_ended(void *context, int signo)
 {
 	struct cgi_process *process = context;
 
-	/* We go, and what still runs is to go with us. */
-	if (status == -1)
-		child_signal_group(process->child, SIGTERM);
-	else if (WIFSIGNALED(status) && process->exchange != NULL)
-		tell_killed(process, WTERMSIG(status));
-	process->child = NULL;
-	if (process->exchange == NULL)
-		destroy(process);
+	if (signo > 0 && process->exchange != NULL)
+		tell_killed(process, signo);
+	process->has_ended = true;
+	settle(process);
 }
+
+/* We go, and what still runs is to go with us. */
+static void
+on_loop_ends(void *context)
+{
+	struct cgi_process *process = context;
+
+	assert(process->exchange == NULL);
+	child_signal_group(process->child, process->is_asked ? SIGKILL : SIGTERM);
+	destroy(process);
+}
+
+static const struct child_handler child_handler = { .ended = on_ended, .loop_ends = on_loop_ends };
 
 void
 cgi_process_leave(struct cgi_process *process, int64_t may_run_us)
@@ -97,9 +131,14 @@ cgi_process_leave(struct cgi_process *process, int64_t may_run_us)
 	process->exchange = NULL;
 	stream_close(process->input);
 	process->input = NULL;
-	if (process->child == NULL)
+	/* What an answered request has left running in the background is its own affair. */
+	if (process->has_ended && may_run_us > 0) {
 		destroy(process);
-	else if (may_run_us == 0)
+		return;
+	}
+	process->is_counted = true;
+	pool_count_left(process->pool);
+	if (may_run_us == 0)
 		on_rung(process);
 	else
 		timer_set(process->ladder, loop_now_us(process->loop) + may_run_us);
@@ -169,6 +208,7 @@ on_errors_end(void *context)
 
 	stream_close(process->errors);
 	process->errors = NULL;
+	settle(process);
 }
 
 static void
@@ -183,86 +223,6 @@ static const struct stream_handler errors_handler = {
 };
 
 /* ---- starting ---- */
-
-static void
-close_all(int fds[3])
-{
-	for (unsigned i = 0; i < 3; i++) {
-		if (fds[i] >= 0)
-			(void)close(fds[i]);
-		fds[i] = -1;
-	}
-}
-
-/* Only our ends do not block: programs do not expect it of theirs. */
-static int
-open_pipes(struct pipes *pipes)
-{
-	*pipes = (struct pipes){ { -1, -1, -1 }, { -1, -1, -1 } };
-	for (unsigned i = 0; i < 3; i++) {
-		const unsigned ours = i == 0 ? 1 : 0;
-		int ends[2];
-
-		if (pipe2(ends, O_CLOEXEC) != 0)
-			return -1;
-		pipes->ours[i] = ends[ours];
-		pipes->theirs[i] = ends[1 - ours];
-		if (fcntl(ends[ours], F_SETFL, O_NONBLOCK) != 0)
-			return -1;
-	}
-	return 0;
-}
-
-/* Returns an errno. */
-static int
-set_up(posix_spawn_file_actions_t *actions, posix_spawnattr_t *attributes, const char *directory,
-	const int theirs[3])
-{
-	const short flags = POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF;
-	sigset_t none, all;
-	int error = 0;
-
-	(void)sigemptyset(&none);
-	(void)sigfillset(&all);
-	for (int i = 0; i < 3 && error == 0; i++)
-		error = posix_spawn_file_actions_adddup2(actions, theirs[i], i);
-	if (error == 0)
-		error = posix_spawn_file_actions_addclosefrom_np(actions, 3);
-	if (error == 0)
-		error = posix_spawn_file_actions_addchdir_np(actions, directory);
-	if (error == 0)
-		error = posix_spawnattr_setflags(attributes, flags);
-	if (error == 0)
-		error = posix_spawnattr_setpgroup(attributes, 0);
-	if (error == 0)
-		error = posix_spawnattr_setsigmask(attributes, &none);
-	return error == 0 ? posix_spawnattr_setsigdefault(attributes, &all) : error;
-}
-
-static int
-spawn(pid_t *pid, const char *path, char **environment, const int theirs[3])
-{
-	posix_spawn_file_actions_t actions;
-	posix_spawnattr_t attributes;
-	char directory[PATH_MAX], *const arguments[] = { (char *)(uintptr_t)path, NULL };
-	const size_t len = (size_t)(strrchr(path, '/') - path);
-	int error = posix_spawn_file_actions_init(&actions);
-
-	if (error != 0)
-		return error;
-	error = posix_spawnattr_init(&attributes);
-	if (error == 0) {
-		memcpy(directory, path, len);
-		memcpy(directory + len, "/", 2);
-		error = set_up(&actions, &attributes, directory, theirs);
-		if (error == 0)
-			error = posix_spawn(
-				pid, path, &actions, &attributes, arguments, environment);
-		(void)posix_spawnattr_destroy(&attributes);
-	}
-	(void)posix_spawn_file_actions_destroy(&actions);
-	return error;
-}
 
 static enum exchange_result
 result_of(int error)
@@ -322,7 +282,7 @@ open_streams(struct cgi_process *process, struct exchange *exchange, int ours[3]
 
 static enum exchange_result
 start(struct cgi_process *process, struct exchange *exchange, char **environment,
-	struct pipes *pipes, struct err *why)
+	struct cgi_pipes *pipes, struct err *why)
 {
 	pid_t pid = 0;
 
@@ -332,18 +292,14 @@ start(struct cgi_process *process, struct exchange *exchange, char **environment
 		(void)err_set(why, "no memory for a program");
 		return EXCHANGE_BUSY;
 	}
-	const int error = spawn(&pid, process->path, environment, pipes->theirs);
+	const int error = cgi_spawn(&pid, process->path, environment, pipes->theirs);
 
 	if (error != 0) {
 		(void)err_set(why, "%s cannot be started: %s", process->path, strerror(error));
 		return result_of(error);
 	}
-	process->child = child_watch(process->loop, pid, on_ended, process, why);
-	if (process->child != NULL)
-		return EXCHANGE_COMPLETE;
-	(void)kill(-pid, SIGKILL);
-	(void)waitpid(pid, NULL, 0);
-	return EXCHANGE_BUSY;
+	process->child = child_watch(process->loop, pid, &child_handler, process, why);
+	return process->child != NULL ? EXCHANGE_COMPLETE : EXCHANGE_BUSY;
 }
 
 struct cgi_process *
@@ -352,7 +308,7 @@ cgi_process_start(struct exchange *exchange, const char *path, struct slice envi
 {
 	struct cgi_process *process = calloc(1, sizeof *process);
 	char **pointers = pointers_to(environment);
-	struct pipes pipes;
+	struct cgi_pipes pipes;
 
 	*result = EXCHANGE_BUSY;
 	if (process == NULL || pointers == NULL) {
@@ -362,14 +318,14 @@ cgi_process_start(struct exchange *exchange, const char *path, struct slice envi
 		return NULL;
 	}
 	process->loop = exchange->pool->loop;
+	process->pool = exchange->pool;
 	process->exchange = exchange;
 	(void)memcpy(process->path, path, strlen(path) + 1);
-	if (open_pipes(&pipes) != 0)
+	if (cgi_pipes_open(&pipes) != 0)
 		(void)err_set(why, "no pipe to a program: %s", strerror(errno));
 	else
 		*result = start(process, exchange, pointers, &pipes, why);
-	close_all(pipes.theirs);
-	close_all(pipes.ours);
+	cgi_pipes_close(&pipes);
 	free(pointers);
 	if (*result == EXCHANGE_COMPLETE)
 		return process;

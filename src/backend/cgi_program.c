@@ -19,6 +19,7 @@ struct asked {
 	struct slice script_filename, document_root, script_name, path_info;
 };
 
+/* Where a name is repeated the last counts. */
 static void
 find_params(struct slice params, struct asked *asked)
 {
@@ -35,7 +36,7 @@ find_params(struct slice params, struct asked *asked)
 	*asked = (struct asked){ .path_info = { NULL, 0 } };
 	while (fcgi_pair_next(&params, &name, &value) > 0) {
 		for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-			if (rows[i].value->ptr == NULL && slice_is(name, rows[i].name))
+			if (slice_is(name, rows[i].name))
 				*rows[i].value = value;
 		}
 	}
@@ -126,16 +127,16 @@ put_path(char *out, struct slice a, struct slice b)
 	return true;
 }
 
-/* What the walk has cut off belongs to PATH_INFO: of SCRIPT_NAME, which ends as the path did. */
+/* What the walk has cut off belongs to PATH_INFO, if SCRIPT_NAME ends in it. */
 static void
-split(struct cgi_program *program, const struct asked *asked, size_t cut_off)
+split(struct cgi_program *program, struct slice name, struct slice cut_off)
 {
-	const struct slice name = asked->script_name;
+	const size_t len = name.len - cut_off.len;
 
-	if (cut_off == 0 || cut_off > name.len)
+	if (cut_off.len == 0 || cut_off.len > name.len || !slice_is(slice_skip(name, len), cut_off))
 		return;
-	program->script_name = slice_first(name, name.len - cut_off);
-	program->path_info = slice_skip(name, name.len - cut_off);
+	program->script_name = slice_first(name, len);
+	program->path_info = slice_skip(name, len);
 }
 
 static enum exchange_result
@@ -144,9 +145,12 @@ find_below(const struct config_backend *config, const struct asked *asked,
 {
 	const struct slice root_path = slice_of(config->root);
 	const bool by_name = asked->script_filename.len == 0;
+	char room[PATH_MAX];
+	const struct slice filename = cgi_proxied_path(
+		asked->script_filename, asked->script_name, asked->path_info, room);
 
 	if (by_name ? !put_path(program->path, asked->document_root, asked->script_name)
-		    : !put_path(program->path, asked->script_filename, SLICE(""))) {
+		    : !put_path(program->path, filename, SLICE(""))) {
 		(void)err_set(why, "a path that is too long, or has a zero byte");
 		return EXCHANGE_NOT_FOUND;
 	}
@@ -166,7 +170,13 @@ find_below(const struct config_backend *config, const struct asked *asked,
 	const enum exchange_result result = walk(program->path, root_path.len, root, why);
 
 	(void)close(root);
-	split(program, asked, len - strlen(program->path));
+	const size_t cut_off = len - strlen(program->path);
+	const struct slice whole = by_name ? asked->script_name : filename;
+
+	/* lighttpd's broken-scriptfilename joins the two in SCRIPT_FILENAME, and tells both right.
+	 */
+	if (cut_off <= whole.len && (by_name || asked->path_info.len == 0))
+		split(program, asked->script_name, slice_skip(whole, whole.len - cut_off));
 	return result;
 }
 

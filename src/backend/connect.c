@@ -299,14 +299,32 @@ connect_address(struct exchange *exchange)
 	exchange_connected(exchange);
 }
 
+static void
+leave_server(struct exchange *exchange)
+{
+	if (exchange->server == NULL)
+		return;
+	keep_heard(exchange);
+	exchange->server->in_flight--;
+}
+
 void
 exchange_connect(struct exchange *exchange)
 {
-	if (exchange->server != NULL)
-		exchange->server->in_flight--;
+	struct stream *kept = NULL;
+
+	leave_server(exchange);
 	exchange->server = pool_choose(exchange->pool, exchange->tried);
 	exchange->server->in_flight++;
 	exchange->passed_over = 0;
+	/* Only before anything is put together: what has been would have to be sent now. */
+	if (exchange->starting)
+		kept = keep_take(exchange->server);
+	if (kept != NULL) {
+		exchange_use_kept(exchange, kept);
+		return;
+	}
+	keep_expect(exchange);
 	if (resolve(exchange))
 		connect_address(exchange);
 }
@@ -316,6 +334,5 @@ exchange_connect_stop(struct exchange *exchange)
 {
 	lookup_leave(exchange);
 	timer_free(exchange->wake);
-	if (exchange->server != NULL)
-		exchange->server->in_flight--;
+	leave_server(exchange);
 }

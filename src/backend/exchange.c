@@ -21,7 +21,10 @@ destroy(struct exchange *exchange)
 	struct backend_pool *pool = exchange->pool;
 
 	exchange_connect_stop(exchange);
-	stream_close(exchange->stream);
+	if (exchange->is_reusable)
+		keep_put(exchange->server, exchange->stream);
+	else
+		stream_close(exchange->stream);
 	if (exchange->process != NULL)
 		cgi_process_leave(
 			exchange->process, exchange->is_whole ? pool->idle_timeout_us : 0);
@@ -97,21 +100,30 @@ output_of(const struct exchange *exchange)
 	return exchange->process == NULL ? exchange->stream : cgi_process_input(exchange->process);
 }
 
+static bool
+add_early(struct exchange *exchange, struct slice head, struct slice body)
+{
+	return buf_append_slice(&exchange->early, head) == 0 &&
+		buf_append_slice(&exchange->early, body) == 0;
+}
+
 /* To the stream, or to what is kept until there is a connection: the next server may need it from
  * its start. */
 void
 exchange_send(struct exchange *exchange, struct slice head, struct slice body)
 {
-	if (exchange->state >= EXCHANGE_ASKED) {
-		struct stream *output = output_of(exchange);
-
-		if (output != NULL)
-			stream_write_pair(output, head, body);
+	if (exchange->state < EXCHANGE_ASKED) {
+		exchange->starved = !add_early(exchange, head, body) || exchange->starved;
 		return;
 	}
-	if (buf_append_slice(&exchange->early, head) != 0 ||
-		buf_append_slice(&exchange->early, body) != 0)
-		exchange->starved = true;
+	struct stream *output = output_of(exchange);
+
+	if (exchange->may_ask_again &&
+		(exchange->early.len + head.len + body.len > AGAIN_MAX ||
+			!add_early(exchange, head, body)))
+		exchange_is_seen(exchange);
+	if (output != NULL)
+		stream_write_pair(output, head, body);
 }
 
 void
@@ -125,6 +137,7 @@ exchange_body(struct exchange *exchange, struct slice data)
 void
 exchange_body_end(struct exchange *exchange)
 {
+	exchange->body_given = true;
 	if (exchange->pool->framing->body_end != NULL)
 		exchange->pool->framing->body_end(exchange);
 }
@@ -157,6 +170,17 @@ exchange_connected(struct exchange *exchange)
 		stream_resume(exchange->stream);
 	if (was_full && !exchange_is_full(exchange))
 		exchange->handler->drained(exchange->context);
+}
+
+void
+exchange_use_kept(struct exchange *exchange, struct stream *stream)
+{
+	stream_hand_over(stream, &exchange_stream_handler, exchange);
+	exchange->stream = stream;
+	exchange->taken_before = stream_taken(stream);
+	exchange->may_ask_again = true;
+	exchange->state = EXCHANGE_ASKED;
+	touch(exchange);
 }
 
 static struct exchange *
@@ -193,7 +217,7 @@ exchange_start(struct backend_pool *pool, struct slice params,
 
 	*result = EXCHANGE_BUSY;
 	buf_consume(&pool->request, pool->request.len);
-	if (pool->in_flight >= pool->max_in_flight)
+	if (pool->in_flight + pool->left_behind >= pool->max_in_flight)
 		(void)err_set(why, "max_in_flight is reached");
 	else if (pool->framing->put_head(pool, &pool->request, params, result, why) == 0)
 		exchange = exchange_new(pool, handler, context, why);
@@ -240,6 +264,7 @@ on_input(void *context, struct slice data)
 {
 	struct exchange *exchange = context;
 
+	keep_heard(exchange);
 	if (exchange->pool->framing->input(exchange, data))
 		touch(exchange);
 }

@@ -1,8 +1,9 @@
 /*
- * FastCGI 1.0, one request on a connection.
+ * FastCGI 1.0, one request at a time on a connection.
  *
- * php-fpm keeps a child for a connection until the client closes it, so we ask for no kept
- * connection and close behind END_REQUEST.
+ * php-fpm keeps a child for a connection until the client closes it, so by default we ask for no
+ * kept connection and close behind END_REQUEST. With keep_idle the connection may serve the next
+ * request (keep.c), if both sides stand behind the end of this one as they should.
  */
 #include "backend_private.h"
 
@@ -43,14 +44,32 @@ put_without_proxy(struct buf *out, struct slice params)
 	return result;
 }
 
+/* As they came, since they are passed on so: a length may take more bytes than it needs. */
+static bool
+fit_records(struct slice params)
+{
+	struct slice rest = params, name, value;
+
+	while (fcgi_pair_next(&rest, &name, &value) > 0) {
+		if (params.len - rest.len > FCGI_CONTENT_MAX)
+			return false;
+		params = rest;
+	}
+	return true;
+}
+
 static int
 put_head(const struct backend_pool *pool, struct buf *out, struct slice params,
 	enum exchange_result *result, struct err *why)
 {
 	uint8_t begin[16];
 
-	(void)pool;
-	fcgi_put_begin(begin, REQUEST_ID, FCGI_RESPONDER, 0);
+	*result = EXCHANGE_TOO_LARGE;
+	if (!fit_records(params))
+		return err_set(why,
+			"a parameter is longer than %d bytes, so no FastCGI record takes it",
+			FCGI_CONTENT_MAX);
+	fcgi_put_begin(begin, REQUEST_ID, FCGI_RESPONDER, pool->keep_max > 0 ? FCGI_KEEP_CONN : 0);
 	*result = EXCHANGE_BUSY;
 	if (buf_append(out, begin, sizeof begin) != 0 ||
 		(has_proxy(params) ? put_without_proxy(out, params)
@@ -87,6 +106,7 @@ put_body_end(struct exchange *exchange)
 static void
 start(struct exchange *exchange)
 {
+	exchange->framed.fastcgi = (struct fastcgi_state){ .end_len = 0 };
 	fcgi_reader_init(&exchange->framed.fastcgi.reader);
 }
 
@@ -98,6 +118,8 @@ take_content(struct exchange *exchange, struct slice content)
 
 	if (record->id != REQUEST_ID)
 		return true;
+	if (record->type == FCGI_STDOUT || record->type == FCGI_STDERR)
+		exchange_is_seen(exchange);
 	if (record->type == FCGI_STDOUT)
 		return answer_take(exchange, content);
 	if (record->type == FCGI_STDERR) {
@@ -110,8 +132,23 @@ take_content(struct exchange *exchange, struct slice content)
 	return true;
 }
 
+/* Whether the connection stands where the next request begins; `rest` came behind the end. */
+static bool
+is_in_step(const struct exchange *exchange, struct slice rest)
+{
+	return exchange->body_given && stream_queued(exchange->stream) == 0 && rest.len == 0 &&
+		!exchange->framed.fastcgi.has_strangers && !exchange->has_surplus;
+}
+
 static void
-take_end(struct exchange *exchange)
+finish(struct exchange *exchange, uint32_t app_status, struct slice rest)
+{
+	exchange->is_reusable = is_in_step(exchange, rest);
+	answer_finish(exchange, app_status);
+}
+
+static void
+take_end(struct exchange *exchange, struct slice rest)
 {
 	const struct fastcgi_state *state = &exchange->framed.fastcgi;
 	const struct fcgi_end end = fcgi_end_of(state->end_body);
@@ -119,6 +156,8 @@ take_end(struct exchange *exchange)
 
 	if (state->end_len != sizeof state->end_body)
 		answer_broke_off(exchange, EXCHANGE_BAD_HEAD, "an END_REQUEST of the wrong length");
+	else if (end.protocol_status == FCGI_CANT_MPX_CONN && exchange->may_ask_again)
+		exchange_ask_again(exchange);
 	else if (end.protocol_status == FCGI_OVERLOADED && exchange->state == EXCHANGE_ASKED)
 		exchange_finish(
 			exchange, EXCHANGE_BUSY, 0, "%s: it says that it is overloaded", name);
@@ -128,19 +167,21 @@ take_end(struct exchange *exchange)
 		exchange_finish(exchange, EXCHANGE_BAD_HEAD, end.app_status,
 			"%s: it ended without a response", name);
 	else
-		answer_finish(exchange, end.app_status);
+		finish(exchange, end.app_status, rest);
 }
 
 /* False: the exchange is gone. */
 static bool
-take_record_end(struct exchange *exchange)
+take_record_end(struct exchange *exchange, struct slice rest)
 {
 	const struct fcgi_record *record = &exchange->framed.fastcgi.reader.record;
 
-	if (record->id != REQUEST_ID)
+	if (record->id != REQUEST_ID) {
+		exchange->framed.fastcgi.has_strangers = true;
 		return true;
+	}
 	if (record->type == FCGI_END_REQUEST) {
-		take_end(exchange);
+		take_end(exchange, rest);
 		return false;
 	}
 	if (record->type == FCGI_STDOUT && record->len == 0 &&
@@ -165,7 +206,7 @@ take_input(struct exchange *exchange, struct slice data)
 			going = take_content(exchange, content);
 			break;
 		case FCGI_RECORD_END:
-			going = take_record_end(exchange);
+			going = take_record_end(exchange, data);
 			break;
 		case FCGI_BAD:
 			answer_broke_off(

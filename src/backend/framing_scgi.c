@@ -60,7 +60,9 @@ put_pairs(struct buf *out, struct slice params, enum exchange_result *result, st
 			*result = EXCHANGE_UNTAKEN;
 			return err_set(why, "a parameter has a zero byte, which SCGI cannot say");
 		}
-		if (!is_left_out(name) && put_pair(out, name, value) != 0)
+		/* No name may come twice: the last counts. */
+		if (!is_left_out(name) && !fcgi_pairs_have(params, name) &&
+			put_pair(out, name, value) != 0)
 			return err_set(why, "no memory for the request");
 	}
 	return 0;

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { END_WAIT_US = 5000000 };
+enum { END_WAIT_US = 5000000, KEEP_US = 3000000 };
 
 const char *const exchange_result_names[EXCHANGE_RESULTS] = { "complete", "busy", "refused",
 	"timeout", "closed", "bad_head", "truncated", "surplus", "untaken", "not_found",
@@ -49,6 +49,9 @@ backend_pool_new(struct loop *loop, struct resolver *resolver, const struct conf
 	pool->max_in_flight = (unsigned)((config->max_in_flight + share - 1) / share);
 	pool->in_flight_gauge = in_flight;
 	pool->framing = framing_of(config->type);
+	if (config->type == BACKEND_FASTCGI)
+		pool->keep_max = (unsigned)((config->keep_idle + share - 1) / share);
+	pool->keep_us = KEEP_US < config->idle_timeout_us ? KEEP_US : config->idle_timeout_us;
 	buf_init(&pool->request, EARLY_MAX);
 	pool->config = config;
 	pool->server_count = config->server_count;
@@ -92,11 +95,20 @@ backend_pool_take_over(struct backend_pool *pool, struct backend_pool *before)
 }
 
 static void
-destroy(struct backend_pool *pool)
+destroy_unused(struct backend_pool *pool)
 {
+	if (!pool->released || pool->in_flight > 0 || pool->left_behind > 0)
+		return;
 	buf_release(&pool->request);
 	free(pool->name);
 	free(pool);
+}
+
+void
+backend_pool_retire(struct backend_pool *pool)
+{
+	if (pool != NULL)
+		keep_none(pool);
 }
 
 void
@@ -104,9 +116,9 @@ backend_pool_release(struct backend_pool *pool)
 {
 	if (pool == NULL)
 		return;
+	keep_none(pool);
 	pool->released = true;
-	if (pool->in_flight == 0)
-		destroy(pool);
+	destroy_unused(pool);
 }
 
 void
@@ -114,8 +126,20 @@ pool_leave(struct backend_pool *pool)
 {
 	pool->in_flight--;
 	counter_add(pool->in_flight_gauge, -1);
-	if (pool->released && pool->in_flight == 0)
-		destroy(pool);
+	destroy_unused(pool);
+}
+
+void
+pool_count_left(struct backend_pool *pool)
+{
+	pool->left_behind++;
+}
+
+void
+pool_forget_left(struct backend_pool *pool)
+{
+	pool->left_behind--;
+	destroy_unused(pool);
 }
 
 unsigned

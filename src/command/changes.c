@@ -126,8 +126,27 @@ warn(void *context, const struct config_change *change)
 		log_warn("A changed key takes effect only with a restart.", LOG_TEXT("key", key));
 }
 
+/* Backends of `one` that have a `listen`, and that the other one has not at all. */
+static void
+warn_of_listens(const struct config *one, const struct config *other)
+{
+	for (unsigned i = 0; i < one->backend_count; i++) {
+		const struct config_backend *backend = one->backends[i];
+		bool is_there = backend->listen_count == 0;
+
+		for (unsigned j = 0; j < other->backend_count && !is_there; j++)
+			is_there = strcmp(other->backends[j]->name, backend->name) == 0;
+		if (!is_there)
+			log_warn("The `listen` of a backend that has come or gone takes effect "
+				 "only with a restart.",
+				LOG_TEXT("backend", backend->name));
+	}
+}
+
 void
 changes_warn(const struct config *first, const struct config *now, const struct sockets *sockets)
 {
+	warn_of_listens(first, now);
+	warn_of_listens(now, first);
 	config_compare(first, now, warn, (void *)(uintptr_t)sockets);
 }

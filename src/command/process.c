@@ -22,6 +22,34 @@ redis_connections(const struct config *config)
 	return config->threads * (config->redis_sentinel_count > 0 ? 2 : 1);
 }
 
+/* Between two requests: of each thread one at least. */
+static uint64_t
+kept_connections(const struct config *config)
+{
+	uint64_t kept = 0;
+
+	for (unsigned i = 0; i < config->backend_count; i++) {
+		const uint64_t keep_idle = config->backends[i]->keep_idle;
+
+		if (keep_idle > 0)
+			kept += keep_idle > config->threads ? keep_idle : config->threads;
+	}
+	return kept;
+}
+
+/* Files of bodies that came without their length: beside the connections of their requests. */
+static uint64_t
+stored_bodies(const struct config *config)
+{
+	uint64_t stored = 0;
+
+	for (unsigned i = 0; i < config->backend_count; i++) {
+		if (config->backends[i]->spool > 0)
+			stored += config->backends[i]->max_in_flight;
+	}
+	return stored < config->max_in_flight ? stored : config->max_in_flight;
+}
+
 void
 process_raise_limits(const struct config *config)
 {
@@ -34,7 +62,8 @@ process_raise_limits(const struct config *config)
 		return;
 	/* A request has a connection on either side. */
 	const uint64_t need = config->max_connections + config->max_in_flight +
-		HTTP_CONNECTIONS_MAX + redis_connections(config) + DESCRIPTORS_ASIDE;
+		HTTP_CONNECTIONS_MAX + redis_connections(config) + kept_connections(config) +
+		stored_bodies(config) + DESCRIPTORS_ASIDE;
 
 	if (limit.rlim_cur < need)
 		log_warn("max_connections, max_in_flight and Redis may need more descriptors than "

@@ -133,6 +133,8 @@ watch_signals(struct serve *serve, struct err *err)
 			return -1;
 	}
 	(void)signal(SIGPIPE, SIG_IGN);
+	/* A file that may not grow (ulimit -f) is an error of its write, and no end. */
+	(void)signal(SIGXFSZ, SIG_IGN);
 	mask_signals(SIG_UNBLOCK);
 	return 0;
 }
@@ -176,6 +178,7 @@ start_workers(struct serve *serve, struct err *err)
 		.shared = &serve->shared,
 		.snapshot = serve->first,
 		.sockets = serve->sockets.fds,
+		.backends = serve->sockets.backends,
 		.socket_count = serve->sockets.count,
 		.rest = sockets_rest(&serve->sockets),
 		.empty = on_worker_empty,
@@ -215,9 +218,10 @@ say_ready(const struct serve *serve)
 {
 	const struct config *config = serve->first->config;
 	const struct sockets *sockets = &serve->sockets;
+	const struct config_backend *backend;
 	char listen[SOCKETS_TEXT_SIZE], metrics[ADDRESS_TEXT_SIZE], store[STORE_TEXT_SIZE];
 
-	if (sockets->is_inherited && config->listen_count > 0)
+	if (sockets->is_inherited && config_listen_at(config, 0, &backend) != NULL)
 		log_info("`listen` is ignored: the sockets were given by who started weir.",
 			LOG_TEXT("given_by", sockets->given_by));
 	log_info("Serving.", LOG_TEXT("version", PACKAGE_VERSION), LOG_TEXT("file", serve->file),
@@ -296,7 +300,7 @@ run(struct serve *serve)
 	else if (serve->sockets.count == 0)
 		status = usage_error("serve",
 			"there is nothing to serve on: no socket was inherited, and %s has no "
-			"`listen` in [weir]",
+			"`listen`",
 			serve->file);
 	else
 		status = serve_until_stopped(serve);

@@ -2,7 +2,7 @@
  * Where the listening sockets come from. A web server that starts us gives the socket as descriptor
  * 0 (FastCGI 1.0 section 2.2); systemd gives them from 3 on and says so in LISTEN_FDS
  * (sd_listen_fds(3)). What is inherited wins over `listen`: who starts us knows where the requests
- * come from.
+ * come from. It is asked only whose an inherited socket is.
  */
 #include "sockets.h"
 
@@ -105,30 +105,6 @@ default_group(void)
 	return NULL;
 }
 
-int
-sockets_open(struct sockets *sockets, const struct config *config, struct err *err)
-{
-	*sockets = (struct sockets){ 0 };
-	if (take_inherited(sockets, err) != 0)
-		return -1;
-	if (sockets->count > 0)
-		return 0;
-	for (unsigned i = 0; i < config->listen_count && i < SOCKETS_MAX; i++) {
-		const struct config_listen *listen = &config->listens[i];
-		const struct socket_owner owner = { .mode = listen->mode,
-			.owner = listen->owner,
-			.group = listen->group != NULL ? listen->group : default_group() };
-		const int fd = socket_listen(&listen->address, &owner, &sockets->files[i], err);
-
-		if (fd < 0) {
-			sockets_close(sockets, config);
-			return -1;
-		}
-		sockets->fds[sockets->count++] = fd;
-	}
-	return 0;
-}
-
 /* What cannot be named is "?". */
 static int
 put_name(int fd, char *out, size_t size)
@@ -147,6 +123,77 @@ put_name(int fd, char *out, size_t size)
 		return snprintf(out, size, "?");
 	return snprintf(
 		out, size, name.ss_family == AF_INET6 ? "tcp:[%s]:%s" : "tcp:%s:%s", host, port);
+}
+
+/* The backend that the configuration lets listen there; NULL: none. */
+static const char *
+owner_of(const struct config *config, const char *name)
+{
+	const struct config_backend *backend;
+	const struct config_listen *listen;
+	char text[ADDRESS_TEXT_SIZE];
+
+	for (unsigned i = 0; (listen = config_listen_at(config, i, &backend)) != NULL; i++) {
+		if (strcmp(address_text(&listen->address, text), name) == 0)
+			return backend == NULL ? NULL : backend->name;
+	}
+	return NULL;
+}
+
+static const struct config_route *
+route_without_backend(const struct config *config)
+{
+	for (unsigned i = 0; i < config->route_count; i++) {
+		if (config->routes[i]->backend == NULL)
+			return config->routes[i];
+	}
+	return NULL;
+}
+
+/* An inherited socket belongs to the backend whose `listen` names its address. */
+static int
+give_to_backends(struct sockets *sockets, const struct config *config, struct err *err)
+{
+	const struct config_route *route = route_without_backend(config);
+	char name[ADDRESS_TEXT_SIZE];
+
+	for (unsigned i = 0; i < sockets->count; i++) {
+		(void)put_name(sockets->fds[i], name, sizeof name);
+		sockets->backends[i] = owner_of(config, name);
+		if (route != NULL && sockets->backends[i] == NULL)
+			return err_set(err,
+				"the socket %s was given by %s and is no backend's `listen`, but "
+				"route %s names no backend",
+				name, sockets->given_by, route->name);
+	}
+	return 0;
+}
+
+int
+sockets_open(struct sockets *sockets, const struct config *config, struct err *err)
+{
+	const struct config_backend *backend;
+	const struct config_listen *listen;
+
+	*sockets = (struct sockets){ 0 };
+	if (take_inherited(sockets, err) != 0)
+		return -1;
+	if (sockets->count > 0)
+		return give_to_backends(sockets, config, err);
+	for (unsigned i = 0; (listen = config_listen_at(config, i, &backend)) != NULL; i++) {
+		const struct socket_owner owner = { .mode = listen->mode,
+			.owner = listen->owner,
+			.group = listen->group != NULL ? listen->group : default_group() };
+		const int fd = socket_listen(&listen->address, &owner, &sockets->files[i], err);
+
+		if (fd < 0) {
+			sockets_close(sockets, config);
+			return -1;
+		}
+		sockets->backends[sockets->count] = backend == NULL ? NULL : backend->name;
+		sockets->fds[sockets->count++] = fd;
+	}
+	return 0;
 }
 
 const char *
@@ -190,8 +237,11 @@ void
 sockets_close(struct sockets *sockets, const struct config *config)
 {
 	for (unsigned i = 0; i < sockets->count; i++) {
+		const struct config_backend *backend;
+
 		if (!sockets->is_inherited)
-			socket_unlink(&config->listens[i].address, &sockets->files[i]);
+			socket_unlink(&config_listen_at(config, i, &backend)->address,
+				&sockets->files[i]);
 		(void)close(sockets->fds[i]);
 	}
 	sockets->count = 0;

@@ -6,10 +6,12 @@
 #include "weir/front.h"
 #include "weir/socket.h"
 
-enum { SOCKETS_MAX = 64 };
+enum { SOCKETS_MAX = CONFIG_LISTENS_MAX };
 
 struct sockets {
 	int fds[SOCKETS_MAX];
+	const char *backends[SOCKETS_MAX]; /* whose each is, as the configuration names it, or NULL
+					    */
 	unsigned count;
 	bool is_spawned; /* descriptor 0 is the socket: mod_fcgid, lighttpd bin-path, spawn-fcgi */
 	bool is_inherited; /* 0, or systemd's LISTEN_FDS */

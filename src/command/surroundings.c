@@ -157,5 +157,6 @@ surroundings_check(const struct config *config, struct diagnostics *diagnostics)
 	check_logs(&look);
 	check_state(&look);
 	surroundings_check_sockets(&look);
+	surroundings_check_programs(&look);
 	surroundings_check_same(&look);
 }

@@ -24,6 +24,10 @@ struct named_key {
 	unsigned nth;
 };
 
+/* The key of a place to listen at (config_listen_at). */
+struct named_key surroundings_listen_key(const struct config *config,
+	const struct config_listen *listen, const struct config_backend *backend);
+
 /* Says it where the key stands. */
 void surroundings_say(const struct surroundings *look, enum severity severity,
 	const struct named_key *key, const char *format, ...) WEIR_PRINTF(4, 5);
@@ -34,6 +38,9 @@ int surroundings_can_make(const char *path, struct err *err) WEIR_MUST_CHECK;
 
 /* surroundings_sockets.c: where weir listens, and where it connects. */
 void surroundings_check_sockets(const struct surroundings *look);
+
+/* surroundings_programs.c: the programs of backends of type cgi. */
+void surroundings_check_programs(const struct surroundings *look);
 
 /* surroundings_rights.c: to whom a socket is given. */
 void surroundings_check_rights(const struct surroundings *look, const struct named_key *key,

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { PATH_SIZE = 512, SPOTS_MAX = 80 };
+enum { PATH_SIZE = 512, SPOTS_MAX = CONFIG_LISTENS_MAX + 8 };
 
 struct spot {
 	struct named_key key;
@@ -61,6 +61,8 @@ say_same(const struct surroundings *look, const struct spot *spot, const struct 
 static unsigned
 collect(const struct config *config, char room[STATE_PATH_SIZE], struct spot spots[SPOTS_MAX])
 {
+	const struct config_backend *backend;
+	const struct config_listen *listen;
 	unsigned count = 0;
 
 	if (config->log_to == LOG_TO_FILE)
@@ -70,10 +72,11 @@ collect(const struct config *config, char room[STATE_PATH_SIZE], struct spot spo
 			(struct spot){ { "weir", "", "reject_log", 0 }, config->reject_log, true };
 	spots[count++] = (struct spot){ { "memory", "", "state", 0 },
 		process_state_path(config, room), false };
-	for (unsigned i = 0; i < config->listen_count && count < SPOTS_MAX - 1; i++) {
-		if (config->listens[i].address.kind == ADDRESS_UNIX)
-			spots[count++] = (struct spot){ { "weir", "", "listen", i },
-				config->listens[i].address.host, false };
+	for (unsigned i = 0; (listen = config_listen_at(config, i, &backend)) != NULL; i++) {
+		if (listen->address.kind == ADDRESS_UNIX)
+			spots[count++] =
+				(struct spot){ surroundings_listen_key(config, listen, backend),
+					listen->address.host, false };
 	}
 	if (config->has_metrics && config->metrics.kind == ADDRESS_UNIX)
 		spots[count++] =

@@ -163,20 +163,32 @@ check_port(
 	(void)close(fd);
 }
 
+struct named_key
+surroundings_listen_key(const struct config *config, const struct config_listen *listen,
+	const struct config_backend *backend)
+{
+	if (backend == NULL)
+		return (struct named_key){ "weir", "", "listen",
+			(unsigned)(listen - config->listens) };
+	return (struct named_key){ "backend", backend->name, "listen",
+		(unsigned)(listen - backend->listens) };
+}
+
 static void
 check_listens(const struct surroundings *look)
 {
 	const struct config *config = look->config;
+	const struct config_backend *backend;
+	const struct config_listen *listen;
 
-	if (config->listen_count == 0)
+	if (config_listen_at(config, 0, &backend) == NULL)
 		surroundings_say(look, SEVERITY_WARNING,
 			&(const struct named_key){ "weir", "", "listen", 0 },
 			"is missing, so weir starts only where it is given a socket (weir.socket, "
 			"lighttpd's bin-path, mod_fcgid); else write listen = unix:" WEIR_RUNDIR
 			"/weir.sock");
-	for (unsigned i = 0; i < config->listen_count; i++) {
-		const struct named_key key = { "weir", "", "listen", i };
-		const struct config_listen *listen = &config->listens[i];
+	for (unsigned i = 0; (listen = config_listen_at(config, i, &backend)) != NULL; i++) {
+		const struct named_key key = surroundings_listen_key(config, listen, backend);
 
 		if (listen->address.kind == ADDRESS_UNIX)
 			check_path(look, &key, &listen->address);

@@ -42,7 +42,8 @@ open_gate(struct worker *worker, struct err *err)
 	if (worker->gate == NULL)
 		return -1;
 	for (unsigned i = 0; i < settings->socket_count; i++) {
-		if (gate_listen(worker->gate, settings->sockets[i], err) != 0)
+		if (gate_listen(worker->gate, settings->sockets[i], settings->backends[i], err) !=
+			0)
 			return -1;
 	}
 	return 0;

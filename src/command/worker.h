@@ -14,6 +14,7 @@ struct worker_settings {
 	const struct gate_shared *shared;
 	struct snapshot *snapshot;
 	const int *sockets; /* listening; the caller's */
+	const char *const *backends; /* of each socket, or NULL */
 	unsigned socket_count;
 	enum front_rest rest; /* what becomes of it at the stop */
 	worker_empty_fn *empty;

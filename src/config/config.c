@@ -68,6 +68,22 @@ config_load(const char *file, struct diagnostics *diagnostics)
 	return NULL;
 }
 
+const struct config_listen *
+config_listen_at(const struct config *config, unsigned n, const struct config_backend **backend)
+{
+	*backend = NULL;
+	if (n < config->listen_count)
+		return &config->listens[n];
+	n -= config->listen_count;
+	for (unsigned i = 0; i < config->backend_count; i++) {
+		*backend = config->backends[i];
+		if (n < (*backend)->listen_count)
+			return &(*backend)->listens[n];
+		n -= (*backend)->listen_count;
+	}
+	return NULL;
+}
+
 void
 config_free(struct config *config)
 {

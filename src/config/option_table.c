@@ -41,6 +41,15 @@ static const struct word own_headers_words[] = {
 	{ NULL, 0 },
 };
 
+static const struct word asking_fronts[] = {
+	{ "auto", ASKING_AUTO },
+	{ "lighttpd", ASKING_LIGHTTPD },
+	{ "mod_fcgid", ASKING_MOD_FCGID },
+	{ "mod_authnz", ASKING_MOD_AUTHNZ },
+	{ "nginx", ASKING_NGINX },
+	{ NULL, 0 },
+};
+
 static const struct word store_down_words[] = {
 	{ "local", STORE_DOWN_LOCAL },
 	{ "admit", STORE_DOWN_ADMIT },
@@ -138,6 +147,10 @@ const struct option option_rows[] = {
 			"to stop; set TimeoutStopSec of weir.service to more than this"),
 		SAYS("DURATION", "7s",
 			"For requests to end when weir is stopped; then they are cut.") },
+	{ WEIR("spool_directory", spool_directory, value_path),
+		SAYS("PATH", "/var/tmp",
+			"Where bodies are stored whose length is not known (spool of a backend), "
+			"in files without a name.") },
 	{ WEIR("hash_key_file", hash_key_file, value_path),
 		SAYS("PATH", "",
 			"A secret for the hashes of identities, the same on all hosts: who "
@@ -280,7 +293,11 @@ const struct option option_rows[] = {
 		SAYS("fastcgi | scgi | cgi | none", "fastcgi",
 			"What the application speaks. cgi: a program is started for each "
 			"request. none: the web server only asks and serves the request itself "
-			"(authorizer; not nginx's auth_request, which makes a 500 of a 429).") },
+			"(authorizer, auth_request).") },
+	{ LIST(BACKEND, config_backend, "listen", listens, listen_count, value_listen), .max = 64, RESTART,
+		SAYS("ADDRESS [mode 0660] [owner USER] [group GROUP]", "",
+			"As in [weir]: what arrives here goes to this backend, unless its route "
+			"names another one.") },
 	{ LIST(BACKEND, config_backend, "server", servers, server_count, value_address), .max = CONFIG_SERVERS_MAX,
 		SAYS("ADDRESS", "",
 			"Where admitted requests go. Of several, the least busy; one that "
@@ -309,6 +326,16 @@ const struct option option_rows[] = {
 	{ BACKEND("idle_timeout", idle_timeout_us, value_duration), .min = MS, .max = 30 * DAY,
 		SAYS("DURATION", "10m",
 			"Silence from the application.") },
+	{ BACKEND("keep_idle", keep_idle, value_uint), .min = 0, .max = 10000,
+		SAYS("N", "0",
+			"Of type fastcgi: connections that are kept for the next request, for 3 "
+			"seconds. Each occupies a child of php-fpm meanwhile: fewer than its "
+			"children, by all gateways together.") },
+	{ BACKEND("spool", spool, value_size), .min = 0, .max = 1024 * GIB,
+		SAYS("SIZE", "64m",
+			"The largest body that is taken without its length (an upload in chunks): "
+			"it is stored first, since applications read no body of unknown length. "
+			"What is beyond gets 413; 0: all such bodies get 411.") },
 
 	{ LIST(ROUTE, config_route, "match", matches, match_count, value_pattern), .max = 1000,
 		SAYS("[METHOD|METHOD] PATTERN [nocase]", "",
@@ -355,6 +382,10 @@ const struct option option_rows[] = {
 		SAYS("replace | keep", "replace",
 			"Rate-limit headers of the application's own: replaced by those of "
 			"the route, or kept instead of them.") },
+	{ ROUTE("front", front, value_word), .words = asking_fronts,
+		SAYS("auto | lighttpd | mod_fcgid | mod_authnz | nginx", "auto",
+			"Which web server it is that only asks, since each makes something else "
+			"of a 429. auto: as its requests say.") },
 	{ ROUTE("retry_jitter", retry_jitter_percent, value_jitter),
 		SAYS("0 | N%", "0",
 			"Spreads Retry-After, so that clients do not come back all at once: "

@@ -18,10 +18,6 @@ const struct section_rule section_rules[SECTION_KINDS] = {
 static const struct {
 	const char *section, *key;
 } later[] = {
-	{ "backend", "listen" },
-	{ "backend", "keep_idle" },
-	{ "backend", "spool" },
-	{ "route", "front" },
 	{ "route", "handler" },
 	{ "route", "allow_ip" },
 };

@@ -78,6 +78,10 @@ void validate_nets(const struct build *build, const struct config_limit *limit);
 const struct config_route *config_fallback(const struct config *config, unsigned nth,
 	const struct config_pattern *pattern, bool is_script);
 
+/* validate_routes.c: every request comes to some backend's own `listen`, so that a route need not
+ * name one. */
+bool config_has_owned_listens_only(const struct config *config);
+
 /* The route's nth pattern: those of the URL's path first, then those of the script. */
 const struct config_pattern *
 config_nth_pattern(const struct config_route *route, unsigned n, bool *is_script);

@@ -83,10 +83,9 @@ place_of(const struct build *build, const struct section *section, const char *k
 #define DANGER "runs code as the application's user (SCRIPT_FILENAME, PHP_ADMIN_VALUE)"
 
 static void
-check_listen(const struct build *build, const struct config_listen *listen)
+check_listen(const struct build *build, const struct section *section,
+	const struct config_listen *listen)
 {
-	const struct section *section = build->unnamed[SECTION_WEIR];
-
 	if (listen->address.kind == ADDRESS_UNIX && (listen->mode & 02) != 0)
 		complain(build, SEVERITY_WARNING, section, "listen", &listen->place,
 			"mode %04o: who reaches this socket " DANGER
@@ -106,24 +105,34 @@ check_listen(const struct build *build, const struct config_listen *listen)
 			"/weir.sock or on a loopback address");
 }
 
-static void
-check_listens(const struct build *build)
+/* One that is listened on before; NULL: none is the same. */
+static const struct config_listen *
+find_same(const struct config *config, const struct config_listen *listen)
 {
-	const struct config *config = build->config;
+	const struct config_backend *backend;
+	const struct config_listen *other;
+
+	for (unsigned i = 0; (other = config_listen_at(config, i, &backend)) != listen; i++) {
+		if (is_same(&other->address, &listen->address))
+			return other;
+	}
+	return NULL;
+}
+
+static void
+check_listens(const struct build *build, const struct section *section,
+	const struct config_listen *listens, unsigned count)
+{
 	char place[PLACE_TEXT_SIZE];
 
-	for (unsigned i = 0; i < config->listen_count; i++) {
-		const struct config_listen *listen = &config->listens[i];
+	for (unsigned i = 0; i < count; i++) {
+		const struct config_listen *same = find_same(build->config, &listens[i]);
 
-		check_listen(build, listen);
-		for (unsigned j = 0; j < i; j++) {
-			if (!is_same(&config->listens[j].address, &listen->address))
-				continue;
-			complain(build, SEVERITY_ERROR, build->unnamed[SECTION_WEIR], "listen",
-				&listen->place, "is listened on twice; the first is at %s",
-				complain_place(config->listens[j].place, place));
-			break;
-		}
+		check_listen(build, section, &listens[i]);
+		if (same != NULL)
+			complain(build, SEVERITY_ERROR, section, "listen", &listens[i].place,
+				"is listened on twice; the first is at %s",
+				complain_place(same->place, place));
 	}
 }
 
@@ -131,8 +140,11 @@ check_listens(const struct build *build)
 static bool
 is_own(const struct config *config, const struct address *address)
 {
-	for (unsigned i = 0; i < config->listen_count; i++) {
-		if (leads_to(address, &config->listens[i].address))
+	const struct config_backend *backend;
+	const struct config_listen *listen;
+
+	for (unsigned i = 0; (listen = config_listen_at(config, i, &backend)) != NULL; i++) {
+		if (leads_to(address, &listen->address))
 			return true;
 	}
 	return false;
@@ -238,10 +250,16 @@ check_redis(const struct build *build)
 void
 validate_addresses(const struct build *build)
 {
-	check_listens(build);
+	const struct config *config = build->config;
+
+	check_listens(build, build->unnamed[SECTION_WEIR], config->listens, config->listen_count);
 	check_metrics(build);
 	check_redis(build);
 	for (const struct section *s = section_first(build, SECTION_BACKEND); s != NULL;
-		s = section_next(s))
+		s = section_next(s)) {
+		const struct config_backend *backend = s->object;
+
+		check_listens(build, s, backend->listens, backend->listen_count);
 		check_servers(build, s);
+	}
 }

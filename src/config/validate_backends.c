@@ -2,6 +2,20 @@
 #include "sections.h"
 #include "validate.h"
 
+/* NULL: [weir]. */
+static const struct section *
+backend_section(const struct build *build, const struct config_backend *backend)
+{
+	if (backend == NULL)
+		return build->unnamed[SECTION_WEIR];
+	for (const struct section *s = section_first(build, SECTION_BACKEND); s != NULL;
+		s = section_next(s)) {
+		if (s->object == backend)
+			return s;
+	}
+	return NULL;
+}
+
 static void
 check_servers(const struct build *build, const struct section *section,
 	const struct config_backend *backend)
@@ -19,6 +33,20 @@ check_servers(const struct build *build, const struct section *section,
 		complain(build, SEVERITY_ERROR, section, "server", NULL,
 			"is missing: where do admitted requests go? Write server = "
 			"unix:/run/php/php-fpm.sock or tcp:HOST:PORT");
+}
+
+static void
+check_keep_idle(const struct build *build, const struct section *section,
+	const struct config_backend *backend)
+{
+	if (backend->keep_idle > 0 && backend->type != BACKEND_FASTCGI)
+		complain(build, SEVERITY_ERROR, section, "keep_idle", NULL,
+			"is for backends of type fastcgi: no other connection serves two requests; "
+			"leave it out");
+	else if (backend->keep_idle > 0 && backend->keep_idle < build->config->threads)
+		complain(build, SEVERITY_WARNING, section, "keep_idle", NULL,
+			"each of %u threads keeps one at least, so %u are kept",
+			(unsigned)build->config->threads, (unsigned)build->config->threads);
 }
 
 static void
@@ -48,6 +76,19 @@ check_program(const struct build *build, const struct section *section,
 			"out");
 }
 
+static void
+check_listen_count(const struct build *build)
+{
+	const struct config_backend *backend;
+	const struct config_listen *listen =
+		config_listen_at(build->config, CONFIG_LISTENS_MAX, &backend);
+
+	if (listen != NULL)
+		complain(build, SEVERITY_ERROR, backend_section(build, backend), "listen",
+			&listen->place, "weir listens at %d places at the most",
+			CONFIG_LISTENS_MAX);
+}
+
 void
 validate_backends(const struct build *build)
 {
@@ -55,7 +96,9 @@ validate_backends(const struct build *build)
 		s = section_next(s)) {
 		check_servers(build, s, s->object);
 		check_program(build, s, s->object);
+		check_keep_idle(build, s, s->object);
 	}
+	check_listen_count(build);
 	if (build->config->backend_count == 0 && !section_kind_is_doubtful(build, SECTION_BACKEND))
 		complain_whole(build,
 			"there is no backend, where admitted requests go; add:\n"

@@ -177,12 +177,15 @@ static void
 check_backend_of_host(const struct build *build, const struct section *section,
 	const struct config_route *route, const struct config_route *other)
 {
-	if (route->host_count > 0 && other->backend != route->backend && other->backend != NULL &&
-		route->backend != NULL)
+	const bool may_be_none = config_has_owned_listens_only(build->config);
+
+	if (route->host_count > 0 && other->backend != route->backend &&
+		(may_be_none || (other->backend != NULL && route->backend != NULL)))
 		complain(build, SEVERITY_ERROR, section, "host", NULL,
 			"a client can write any host, so it may choose a limit, never a backend: "
-			"elsewhere the same request goes to route %s with backend %s",
-			other->name, other->backend->name);
+			"elsewhere the same request goes to route %s with %s%s",
+			other->name, other->backend == NULL ? "its listener's backend" : "backend ",
+			other->backend == NULL ? "" : other->backend->name);
 }
 
 void

@@ -4,13 +4,22 @@
 #include "sections.h"
 #include "validate.h"
 
+bool
+config_has_owned_listens_only(const struct config *config)
+{
+	const struct config_backend *backend;
+
+	return config->listen_count == 0 && config_listen_at(config, 0, &backend) != NULL;
+}
+
 static void
 check_backend(
 	const struct build *build, const struct section *section, const struct config_route *route)
 {
 	const unsigned count = build->config->backend_count;
 
-	if (route->backend == NULL && count > 1 && !section_is_doubtful(build, section))
+	if (route->backend == NULL && count > 1 && !config_has_owned_listens_only(build->config) &&
+		!section_is_doubtful(build, section))
 		complain(build, SEVERITY_ERROR, section, "backend", NULL,
 			"is missing: there are %u backends; say which, such as backend = %s", count,
 			build->config->backends[0]->name);

@@ -35,8 +35,12 @@ check_backend_is_used(const struct build *build, const struct section *section)
 {
 	const struct config *config = build->config;
 
+	const struct config_backend *backend = section->object;
+
 	for (unsigned i = 0; i < config->route_count; i++) {
-		if (config->routes[i]->backend == section->object)
+		const struct config_backend *used = config->routes[i]->backend;
+
+		if (used == backend || (used == NULL && backend->listen_count > 0))
 			return;
 	}
 	complain(build, SEVERITY_WARNING, section, "", NULL, "no route uses this backend");

@@ -167,7 +167,8 @@ config_route_words(const struct config *config, const struct config_route *route
 	print_conditions(route, out);
 	(void)fputs(" -> ", out);
 	print_limits(route, out);
-	(void)fprintf(out, ", backend %s", route->backend->name);
+	(void)fprintf(out, ", backend %s",
+		route->backend == NULL ? "of the listener" : route->backend->name);
 	if (route->limit_count > 0) {
 		print_cost(&route->cost, out);
 		if (route->exempt_net_count > 0)

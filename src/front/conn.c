@@ -99,6 +99,7 @@ conn_open(struct front *front, int fd, void *listener)
 	front_move(conn, &front->active);
 	counter_add(COUNT_CONNECTIONS, 1);
 	stream_watch_close(conn->stream);
+	stream_trust_half_closed(conn->stream, true);
 	stream_set_send_timeout(conn->stream, front->settings.send_timeout_us);
 	stream_set_deadline(conn->stream,
 		loop_now_us(front->loop) +
@@ -169,6 +170,9 @@ conn_go(struct front_conn *conn, enum conn_state state)
 	if (state == CONN_IDLE && (front->stopping || conn->peer_ended))
 		state = CONN_LINGER;
 	conn->state = state;
+	/* Who has gone while his request is worked on must be noticed; what is left of an answer
+	 * costs nothing but the queue. */
+	stream_trust_half_closed(conn->stream, state != CONN_BUSY);
 	switch (state) {
 	case CONN_IDLE:
 		go_idle(conn);

@@ -43,7 +43,6 @@ enum front_fault {
 	FAULT_LENGTH, /* a record of a length that its type cannot have */
 	FAULT_BAD_PARAMS,
 	FAULT_HEAD_TOO_LARGE,
-	FAULT_NO_LENGTH, /* a body without CONTENT_LENGTH */
 	FAULT_SHORT_BODY, /* a body that ended before its CONTENT_LENGTH */
 	FRONT_FAULTS
 };
@@ -85,7 +84,7 @@ struct front {
 	struct front_listener *listeners;
 	struct conn_list idle, active;
 	counter_cell faults[FRONT_FAULTS];
-	struct log_throttle send_log, shortage_log, length_log;
+	struct log_throttle send_log, shortage_log;
 	bool stopping, accepting;
 	enum front_rest rest; /* when stopping */
 	struct deferred empty;
@@ -164,7 +163,6 @@ enum front_refusal {
 	REFUSAL_BAD_HEAD, /* 400 */
 	REFUSAL_SHORT_BODY, /* 400 */
 	REFUSAL_BODY_TIMEOUT, /* 408 */
-	REFUSAL_NO_LENGTH, /* 411 */
 	REFUSAL_LARGE_HEAD, /* 431 */
 	REFUSAL_SHORTAGE, /* 503 */
 	FRONT_REFUSALS

@@ -25,7 +25,7 @@ struct front_listener {
 };
 
 static const char *const fault_names[FRONT_FAULTS] = { "not_fastcgi", "order", "length",
-	"bad_params", "head_too_large", "no_length", "short_body" };
+	"bad_params", "head_too_large", "short_body" };
 
 /* 0 stands for the usual. */
 static void
@@ -68,7 +68,7 @@ front_new(struct loop *loop, const struct front_settings *settings,
 	front->context = context;
 	front->accepting = true;
 	front->send_log = (struct log_throttle){ .period_us = 60 * US_PER_S, .burst = 1 };
-	front->shortage_log = front->length_log = front->send_log;
+	front->shortage_log = front->send_log;
 	list_init(&front->idle);
 	list_init(&front->active);
 	for (unsigned i = 0; i < FRONT_FAULTS; i++) {

@@ -22,25 +22,18 @@ check_pair(struct slice name, struct slice value, struct err *err)
 static enum head_result
 check_pairs(struct slice pairs, uint64_t max_params, uint64_t *count, struct err *err)
 {
-	struct slice name, value, rest = pairs;
+	struct slice name, value;
 	int result;
 
 	*count = 0;
-	while ((result = fcgi_pair_next(&rest, &name, &value)) > 0) {
+	while ((result = fcgi_pair_next(&pairs, &name, &value)) > 0) {
 		if (check_pair(name, value, err) != 0)
 			return HEAD_BAD;
-		/* As it came, since it is passed on so: a length may take more bytes than it needs.
-		 */
-		if (pairs.len - rest.len > FCGI_CONTENT_MAX) {
-			(void)err_set(err, "a parameter is longer than %d bytes", FCGI_CONTENT_MAX);
-			return HEAD_TOO_LARGE;
-		}
 		if (++*count > max_params) {
 			(void)err_set(err, "there are more than %llu parameters (max_params)",
 				(unsigned long long)max_params);
 			return HEAD_TOO_LARGE;
 		}
-		pairs = rest;
 	}
 	if (result < 0) {
 		(void)err_set(err, "a parameter's length reaches beyond the end of the parameters");

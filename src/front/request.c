@@ -32,23 +32,6 @@ skip_body(struct front_conn *conn, struct slice content)
 		conn_go(conn, CONN_LINGER);
 }
 
-/* Its length would be known at its end only, and php-fpm, for one, does not read such a body. */
-static void
-refuse_body_without_length(struct front_conn *conn)
-{
-	struct front *front = conn->front;
-	uint64_t held;
-
-	counter_add(front->faults[FAULT_NO_LENGTH], 1);
-	if (log_throttle_pass(&front->length_log, loop_now_us(front->loop), &held))
-		log_warn("An upload was answered with 411 because it came without its length; "
-			 "Apache needs \"SetEnv proxy-sendcl 1\", nginx "
-			 "\"fastcgi_request_buffering on\".",
-			LOG_KEPT_BACK(held));
-	conn_lose_request(conn, FRONT_GONE_NO_LENGTH);
-	conn_refuse(conn, REFUSAL_NO_LENGTH, "a body without CONTENT_LENGTH");
-}
-
 void
 request_stdin(struct front_conn *conn, struct slice content)
 {
@@ -58,10 +41,6 @@ request_stdin(struct front_conn *conn, struct slice content)
 	}
 	if (conn->request.role == FRONT_AUTHORIZER || conn->request.body_ended)
 		return;
-	if (conn->request.body_length == UINT64_MAX) {
-		refuse_body_without_length(conn);
-		return;
-	}
 	/* What is beyond CONTENT_LENGTH is no part of the body (RFC 3875 section 4.2). */
 	content = slice_first(content, conn->request.body_length - conn->request.body_seen);
 	conn->request.body_seen += content.len;

@@ -25,6 +25,9 @@ struct page {
 	const struct decision *decision; /* NULL: no policy is named */
 	const struct config_route *route; /* NULL: nothing of the route's */
 	enum media media;
+	const struct quirks *quirks; /* NULL: of a request of which nothing is known */
+	bool is_admission; /* what the web server serves itself must not get a type or age of ours
+			    */
 	bool without_body; /* for HEAD */
 	struct slice fields; /* rate-limit lines */
 };
@@ -33,7 +36,8 @@ struct page {
 static bool
 is_own(const struct page *page)
 {
-	return page->route != NULL && page->route->reject_page.ptr != NULL && page->status == 429;
+	return page->route != NULL && page->route->reject_page.ptr != NULL && page->status == 429 &&
+		(page->quirks == NULL || page->route->reject_page.len <= page->quirks->body_max);
 }
 
 /* ---- bodies ---- */
@@ -124,12 +128,42 @@ put_route_lines(struct buf *out, const struct page *page)
 }
 
 static int
+put_status(struct buf *out, const struct page *page)
+{
+	const enum telling telling =
+		page->quirks == NULL || page->status == 200 ? TELL_STATUS : page->quirks->telling;
+
+	switch (telling) {
+	case TELL_STATUS:
+		return buf_printf(out, "Status: %u %s\r\n", page->status, cgi_reason(page->status));
+	case TELL_VARIABLE:
+		return buf_printf(
+			out, "Status: 200 OK\r\nVariable-WEIR_STATUS: %u\r\n", page->status);
+	case TELL_FORBIDDEN:
+		return buf_printf(
+			out, "Status: 403 Forbidden\r\nWeir-Status: %u\r\n", page->status);
+	}
+	return -1;
+}
+
+/* Whether the web server passes a body on. What it makes one of itself has its own type and length.
+ */
+static bool
+has_body(const struct page *page)
+{
+	return !page->is_admission && (page->quirks == NULL || page->quirks->body_max > 0);
+}
+
+static int
 put_head(struct buf *out, const struct page *page, size_t body_len)
 {
-	if (buf_printf(out,
-		    "Status: %u %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n"
-		    "Cache-Control: no-store\r\n",
-		    page->status, cgi_reason(page->status), type_of(page), body_len) != 0)
+	if (put_status(out, page) != 0)
+		return -1;
+	if (has_body(page) &&
+		buf_printf(out, "Content-Type: %s\r\nContent-Length: %zu\r\n", type_of(page),
+			body_len) != 0)
+		return -1;
+	if (!page->is_admission && buf_printf(out, "Cache-Control: no-store\r\n") != 0)
 		return -1;
 	if (page->retry_after_s > 0 &&
 		buf_printf(out, "Retry-After: %lld\r\n", (long long)page->retry_after_s) != 0)
@@ -173,8 +207,12 @@ send_page(struct front_request *front, const struct page *page)
 	}
 	if (result == 0)
 		result = put_head(&head, page, body.len);
-	if (page->without_body)
+	if (page->without_body || !has_body(page))
 		body = (struct slice){ NULL, 0 };
+	if (result == 0 && page->quirks != NULL && page->quirks->wants_one_record) {
+		result = buf_append_slice(&head, body);
+		body = (struct slice){ NULL, 0 };
+	}
 	if (result == 0)
 		front_answer(front, buf_slice(&head), body);
 	else
@@ -213,6 +251,7 @@ send_answer(struct gate_request *request, struct page *page)
 	struct front_request *front = request->front;
 
 	page->route = request->route->config;
+	page->quirks = quirks_for(request);
 	page->media = accept_media(request->view.accept);
 	page->without_body = slice_is(request->view.method, SLICE("HEAD"));
 	request_close(request);
@@ -224,6 +263,7 @@ answer_admitted(struct gate_request *request)
 {
 	struct page page = { .status = 200, .detail = "Admitted." };
 
+	page.is_admission = front_role_of(request->front) == FRONT_AUTHORIZER;
 	page.fields = answer_fields(request);
 	send_answer(request, &page);
 }

@@ -7,8 +7,8 @@
 
 enum { SCRATCH_MAX = 16384, HEAD_MAX = 2 * CGI_HEAD_MAX, REST_US = 20000 };
 
-/* No two of these are one operator's question: a client's impatience, a client that stalls, a web
- * server that does not say how long its bodies are, our own end. */
+/* No two of these are one operator's question: a client's impatience, a client that stalls, our own
+ * end. */
 static enum gate_outcome
 outcome_of(enum front_gone why)
 {
@@ -17,8 +17,6 @@ outcome_of(enum front_gone why)
 		return OUTCOME_CLIENT_GONE;
 	case FRONT_GONE_BODY_TIMEOUT:
 		return OUTCOME_BODY_TIMEOUT;
-	case FRONT_GONE_NO_LENGTH:
-		return OUTCOME_NO_LENGTH;
 	case FRONT_GONE_CUT:
 		return OUTCOME_CUT;
 	}
@@ -73,8 +71,10 @@ gate_use(struct gate *gate, struct snapshot *snapshot, struct err *err)
 
 	if (plant == NULL)
 		return -1;
-	if (gate->plant != NULL)
+	if (gate->plant != NULL) {
+		plant_retire(gate->plant);
 		plant_release(gate->plant);
+	}
 	gate->plant = plant;
 	gate->max_in_flight =
 		(unsigned)share(snapshot->config->max_in_flight, gate->shared.threads);
@@ -136,6 +136,9 @@ gate_new(struct loop *loop, const struct gate_shared *shared, struct snapshot *s
 	gate->resume.context = gate;
 	gate->overflow_log = gate->address_log;
 	gate->memory_log = gate->address_log;
+	gate->homeless_log = gate->address_log;
+	gate->length_log = gate->address_log;
+	gate->spool_log = gate->address_log;
 	gate->forwarded_log = (struct log_throttle){ .period_us = 3600 * US_PER_S, .burst = 1 };
 	if (make_parts(gate, snapshot, err) != 0) {
 		gate_free(gate);
@@ -164,9 +167,9 @@ gate_free(struct gate *gate)
 }
 
 int
-gate_listen(struct gate *gate, int fd, struct err *err)
+gate_listen(struct gate *gate, int fd, const char *backend, struct err *err)
 {
-	return front_listen(gate->front, fd, NULL, err);
+	return front_listen(gate->front, fd, (void *)(uintptr_t)backend, err);
 }
 
 void
@@ -174,6 +177,7 @@ gate_stop(struct gate *gate, enum front_rest rest, deferred_fn *empty, void *con
 {
 	gate->empty = empty;
 	gate->empty_context = context;
+	plant_retire(gate->plant);
 	front_stop(gate->front, rest, on_empty, gate);
 }
 

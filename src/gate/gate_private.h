@@ -34,6 +34,7 @@ struct plant {
 	struct identities **identities; /* as config->limits; NULL without [redis] */
 	uint64_t generation; /* no other plant of the gate has it */
 	struct backend_pool **pools; /* as config->backends; NULL for type none */
+	unsigned *uploads; /* likewise: how many bodies are stored for it */
 };
 
 struct gate {
@@ -59,7 +60,8 @@ struct gate {
 	unsigned in_flight, max_in_flight;
 	struct buf scratch; /* fields of ours */
 	struct buf head; /* a response head on its way out */
-	struct log_throttle address_log, claim_log, forwarded_log, overflow_log, memory_log;
+	struct log_throttle address_log, claim_log, forwarded_log, overflow_log, memory_log,
+		homeless_log, length_log, spool_log;
 };
 
 /* What the gate knows of an item of the check. */
@@ -76,6 +78,7 @@ struct gate_request {
 	struct plant *plant;
 	struct front_request *front;
 	const struct snapshot_route *route;
+	unsigned backend; /* index in config->backends */
 	struct view view;
 	struct check check;
 	struct gate_item items[CHECK_LIMITS_MAX]; /* as check.items */
@@ -96,6 +99,7 @@ struct gate_request {
 	bool has_decision;
 	enum gate_outcome outcome;
 	struct exchange *exchange;
+	struct upload *upload; /* NULL: no body is stored */
 	bool head_sent, without_body;
 };
 
@@ -103,6 +107,9 @@ struct gate_request {
 
 struct plant *
 plant_new(struct gate *gate, struct snapshot *snapshot, struct err *err) WEIR_MUST_CHECK;
+
+/* No request will begin with it any more: connections to backends are not kept for one. */
+void plant_retire(struct plant *plant);
 void plant_hold(struct plant *plant);
 
 /* The last one ends it at the end of the turn, since the call may come from within its own store;
@@ -241,6 +248,40 @@ void relay_start(struct gate_request *request);
 void relay_on_body(struct front_request *front, struct slice data);
 void relay_on_body_end(struct front_request *front);
 void relay_on_drained(struct front_request *front);
+
+/* False: it has failed, and the request has ended. */
+bool relay_pass_on(struct gate_request *request, struct slice params) WEIR_MUST_CHECK;
+
+/* The request has no exchange, and ends as one that fails so. */
+void relay_fail(struct gate_request *request, enum exchange_result result, const char *why);
+
+/* ---- upload.c ---- */
+
+/* A piece of a body of unknown length, and its end. Each may end the request. */
+void upload_take(struct gate_request *request, struct slice data);
+void upload_end(struct gate_request *request);
+
+/* The application takes more of it. */
+void upload_go_on(struct gate_request *request);
+
+void upload_release(struct gate_request *request);
+
+/* ---- quirks.c ---- */
+
+/* How a status of ours other than 200 is told to a web server. */
+enum telling {
+	TELL_STATUS, /* as what it is */
+	TELL_VARIABLE, /* as 200 with Variable-WEIR_STATUS: a variable of the web server's */
+	TELL_FORBIDDEN, /* as 403 with the field Weir-Status */
+};
+
+struct quirks {
+	enum telling telling;
+	size_t body_max; /* a longer one does not arrive; 0: none does */
+	bool wants_one_record; /* for head and body */
+};
+
+const struct quirks *quirks_for(const struct gate_request *request);
 
 /* ---- answers.c ---- */
 

@@ -157,6 +157,7 @@ identify(struct gate_request *request)
 		return true;
 	asker_init(&asker, &request->view, route->config, snapshot->overrides,
 		snapshot->has_hash_key ? snapshot->hash_key : NULL);
+	asker.backend = snapshot->config->backends[request->backend];
 	for (unsigned i = 0; i < route->limit_count; i++) {
 		if (!add_limit(request, &asker, route->limits[i]))
 			return false;

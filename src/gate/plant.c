@@ -148,7 +148,8 @@ open_pools(struct plant *plant, struct err *err)
 	struct gate *gate = plant->gate;
 
 	plant->pools = calloc(config->backend_count + 1, sizeof plant->pools[0]);
-	if (plant->pools == NULL)
+	plant->uploads = calloc(config->backend_count + 1, sizeof plant->uploads[0]);
+	if (plant->pools == NULL || plant->uploads == NULL)
 		return err_set(err, "no memory for the backends");
 	for (unsigned i = 0; i < config->backend_count; i++) {
 		if (config->backends[i]->type == BACKEND_NONE)
@@ -177,6 +178,7 @@ plant_free(struct plant *plant)
 		i++)
 		backend_pool_release(plant->pools[i]);
 	free(plant->pools);
+	free(plant->uploads);
 	free(plant->identities);
 	redis_free(plant->redis);
 	cluster_free(plant->cluster);
@@ -225,6 +227,13 @@ plant_new(struct gate *gate, struct snapshot *snapshot, struct err *err)
 		return NULL;
 	}
 	return plant;
+}
+
+void
+plant_retire(struct plant *plant)
+{
+	for (unsigned i = 0; i < plant->snapshot->config->backend_count; i++)
+		backend_pool_retire(plant->pools[i]);
 }
 
 void

@@ -39,6 +39,18 @@ choose_fields(struct gate_request *request, struct cgi_head *head)
 	return fields;
 }
 
+/* A client reads no body then, and would take one for the next answer (RFC 9110 sections 6.4.1,
+ * 15.3.5, 15.3.6 and 15.4.5). Nor may the first two tell a length (8.6). */
+static bool
+has_no_body(const struct gate_request *request, struct cgi_head *head)
+{
+	if (head->status == 204 || head->status == 205) {
+		(void)cgi_head_remove(head, SLICE("Content-Length"));
+		return true;
+	}
+	return head->status == 304 || slice_is(request->view.method, SLICE("HEAD"));
+}
+
 static bool
 on_head(void *context, struct cgi_head *head)
 {
@@ -46,14 +58,16 @@ on_head(void *context, struct cgi_head *head)
 	struct buf *out = &request->gate->head;
 	const struct slice fields = choose_fields(request, head);
 
-	request->without_body = slice_is(request->view.method, SLICE("HEAD")) ||
-		head->status == 204 || head->status == 304;
+	request->without_body = has_no_body(request, head);
 	buf_consume(out, out->len);
 	/* The head came within its maximum, and the normal form is hardly longer: memory is out. */
 	if (cgi_head_write(head, fields, out) != 0)
 		return false;
 	front_send(request->front, buf_slice(out));
 	request->head_sent = true;
+	/* What it says is not what comes. */
+	if (request->without_body)
+		head->content_length = -1;
 	return true;
 }
 
@@ -82,7 +96,10 @@ on_backend_drained(void *context)
 {
 	struct gate_request *request = context;
 
-	front_want_body(request->front);
+	if (request->upload != NULL)
+		upload_go_on(request);
+	else
+		front_want_body(request->front);
 }
 
 static const char improper[] = "A backend did not answer a request properly.";
@@ -108,8 +125,9 @@ static const struct {
 	[EXCHANGE_NOT_FOUND] = { 404, "There is no such program.", 0, "A program is not there." },
 	[EXCHANGE_FORBIDDEN] = { 403, "This program is not to be used.", 0,
 		"A program may not be started." },
-	[EXCHANGE_TOO_LARGE] = { 431, "The request has more in its head than a program can take.",
-		0, "A request's head is too large for a program." },
+	[EXCHANGE_TOO_LARGE] = { 431,
+		"The request has more in its head than the application can take.", 0,
+		"A request's head is too large for a backend." },
 	[EXCHANGE_UNTAKEN] = { 502, "The application's answer cannot be passed on.", 0,
 		"There is no memory for the answer of a backend." },
 };
@@ -118,7 +136,7 @@ static void
 tell_failure(const struct gate_request *request, enum exchange_result result, const char *why)
 {
 	const struct snapshot *snapshot = request->plant->snapshot;
-	const unsigned backend = request->route->backend;
+	const unsigned backend = request->backend;
 	uint64_t held;
 
 	counter_add(snapshot->backend_failures[backend * EXCHANGE_RESULTS + result], 1);
@@ -130,8 +148,8 @@ tell_failure(const struct gate_request *request, enum exchange_result result, co
 			LOG_SLICE("path", request->view.path), LOG_KEPT_BACK(held));
 }
 
-static void
-failed(struct gate_request *request, enum exchange_result result, const char *why)
+void
+relay_fail(struct gate_request *request, enum exchange_result result, const char *why)
 {
 	tell_failure(request, result, why);
 	request->outcome = result == EXCHANGE_BUSY ? OUTCOME_BUSY : OUTCOME_BACKEND_FAILED;
@@ -154,7 +172,7 @@ on_end(void *context, enum exchange_result result, uint32_t app_status, const ch
 
 	request->exchange = NULL;
 	if (result != EXCHANGE_COMPLETE && result != EXCHANGE_SURPLUS) {
-		failed(request, result, why);
+		relay_fail(request, result, why);
 		return;
 	}
 	/* The client has its whole answer. */
@@ -184,23 +202,25 @@ relay_on_body(struct front_request *front, struct slice data)
 {
 	struct gate_request *request = front_owner(front);
 
+	if (request->exchange == NULL) {
+		upload_take(request, data);
+		return;
+	}
 	exchange_body(request->exchange, data);
 	after_body(request);
 }
 
-/* False: it has failed, and the request has ended. */
-static bool
-pass_on(struct gate_request *request)
+bool
+relay_pass_on(struct gate_request *request, struct slice params)
 {
-	struct backend_pool *pool = request->plant->pools[request->route->backend];
+	struct backend_pool *pool = request->plant->pools[request->backend];
 	enum exchange_result result;
 	struct err why;
 
-	request->exchange = exchange_start(
-		pool, front_params(request->front), &exchange_handler, request, &result, &why);
+	request->exchange = exchange_start(pool, params, &exchange_handler, request, &result, &why);
 	if (request->exchange != NULL)
 		return true;
-	failed(request, result, why.text);
+	relay_fail(request, result, why.text);
 	return false;
 }
 
@@ -209,7 +229,9 @@ relay_on_body_end(struct front_request *front)
 {
 	struct gate_request *request = front_owner(front);
 
-	if (request->exchange != NULL || pass_on(request))
+	if (request->exchange == NULL)
+		upload_end(request);
+	else
 		exchange_body_end(request->exchange);
 }
 
@@ -225,15 +247,14 @@ relay_on_drained(struct front_request *front)
 void
 relay_start(struct gate_request *request)
 {
-	const struct backend_pool *pool = request->plant->pools[request->route->backend];
+	const struct backend_pool *pool = request->plant->pools[request->backend];
 
 	if (pool == NULL || front_role_of(request->front) == FRONT_AUTHORIZER) {
 		answer_admitted(request);
 		return;
 	}
-	/* An application that is told no length reads no body and may answer before one has come
-	 * (php-fpm does). So it hears of the request when the end of the body shows that there is
-	 * none; the front refuses any other. */
-	if (!front_knows_length(request->front) || pass_on(request))
+	/* Without a length it hears of the request when the end of the body is there (upload.c). */
+	if (!front_knows_length(request->front) ||
+		relay_pass_on(request, front_params(request->front)))
 		front_want_body(request->front);
 }

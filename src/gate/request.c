@@ -16,6 +16,7 @@ request_close(struct gate_request *request)
 	struct plant *plant = request->plant;
 
 	lease_end(request);
+	upload_release(request);
 	counter_add(request->route->outcomes[request->outcome], 1);
 	counter_add(COUNT_REQUESTS_IN_FLIGHT, -1);
 	request->gate->in_flight--;
@@ -91,6 +92,37 @@ refuse(struct gate *gate, struct front_request *front, unsigned status, const ch
 		status == 503 ? GATE_BUSY_RETRY_S : 0);
 }
 
+/* Its route names no backend, and it came to a socket that belongs to none: an inherited one, or
+ * one whose backend is gone since a reload. */
+static void
+refuse_homeless(struct gate *gate, struct front_request *front, const char *route)
+{
+	uint64_t held;
+
+	counter_add(gate->plant->snapshot->bad_requests, 1);
+	if (log_throttle_pass(&gate->homeless_log, loop_now_us(gate->loop), &held))
+		log_warn("A request came to a socket that is no backend's, and its route names "
+			 "none.",
+			LOG_TEXT("route", route), LOG_KEPT_BACK(held));
+	answer_bare(front, 502, "There is no application here.", 0);
+}
+
+/* The route's, or the one whose socket it came to. -1: there is none. */
+static int
+backend_of(
+	const struct snapshot *snapshot, const struct snapshot_route *route, const char *listener)
+{
+	const struct config *config = snapshot->config;
+
+	if (route->backend >= 0 || listener == NULL)
+		return route->backend;
+	for (unsigned i = 0; i < config->backend_count; i++) {
+		if (strcmp(config->backends[i]->name, listener) == 0)
+			return (int)i;
+	}
+	return -1;
+}
+
 void
 gate_on_request(void *context, struct front_request *front, void *listener)
 {
@@ -98,7 +130,6 @@ gate_on_request(void *context, struct front_request *front, void *listener)
 	struct gate_request *request = arena_alloc(front_arena(front), sizeof *request);
 	struct err err;
 
-	(void)listener;
 	if (request == NULL) {
 		refuse(gate, front, 503, "no memory");
 		return;
@@ -109,17 +140,25 @@ gate_on_request(void *context, struct front_request *front, void *listener)
 		refuse(gate, front, 400, err.text);
 		return;
 	}
-	const int route = routes_match(gate->plant->snapshot->routes, &request->view);
+	const struct snapshot *snapshot = gate->plant->snapshot;
+	const int route = routes_match(snapshot->routes, &request->view);
 
 	if (route < 0) {
 		refuse(gate, front, 400,
 			route == -2 ? "a pattern's match limit was exceeded" : "no route fits");
 		return;
 	}
+	const int backend = backend_of(snapshot, &snapshot->route_list[route], listener);
+
+	if (backend < 0) {
+		refuse_homeless(gate, front, snapshot->route_list[route].config->name);
+		return;
+	}
 	request->gate = gate;
+	request->backend = (unsigned)backend;
 	request->front = front;
 	request->plant = gate->plant;
-	request->route = &gate->plant->snapshot->route_list[route];
+	request->route = &snapshot->route_list[route];
 	plant_hold(request->plant);
 	gate->in_flight++;
 	counter_add(COUNT_REQUESTS_IN_FLIGHT, 1);

@@ -67,8 +67,9 @@ make_route(struct snapshot *snapshot, unsigned at, struct diagnostics *diagnosti
 	unsigned policies = 0;
 
 	made->config = route;
-	made->backend =
-		index_of((void *const *)config->backends, config->backend_count, route->backend);
+	made->backend = route->backend == NULL ? -1
+					       : (int)index_of((void *const *)config->backends,
+							 config->backend_count, route->backend);
 	for (unsigned i = 0; i < route->limit_count && i < CHECK_LIMITS_MAX; i++) {
 		const unsigned limit = index_of(
 			(void *const *)config->limits, config->limit_count, route->limits[i]);

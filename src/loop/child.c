@@ -1,11 +1,13 @@
 /*
- * A process is a descriptor that becomes readable when it ends. Its number cannot go to another
- * process before we have waited for it, so a signal never reaches a stranger.
+ * A process is a descriptor that becomes readable when it ends. That it has ended is looked at
+ * without reaping it (WNOWAIT): as long as it is a zombie its number, and so its group's, cannot go
+ * to another process, and a signal never reaches a stranger.
  */
 #include "weir/child.h"
 
 #include "loop_private.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <event2/event_struct.h>
 #include <signal.h>
@@ -18,44 +20,62 @@
 struct child {
 	struct child *next, **at; /* in the loop's list */
 	pid_t pid;
-	int fd;
+	int fd; /* -1: it has ended */
 	struct event ended;
-	child_fn *fn;
+	const struct child_handler *handler;
 	void *context;
 };
 
 static void
-finish(struct child *child, int status)
+stop_watching(struct child *child)
 {
-	*child->at = child->next;
-	if (child->next != NULL)
-		child->next->at = child->at;
+	if (child->fd < 0)
+		return;
 	(void)event_del(&child->ended);
 	(void)close(child->fd);
-	child->fn(child->context, status);
-	free(child);
+	child->fd = -1;
 }
 
 static void
 on_ended(evutil_socket_t fd, short what, void *context)
 {
 	struct child *child = context;
-	int status = 0;
+	siginfo_t info = { 0 };
 
 	(void)fd, (void)what;
-	if (waitpid(child->pid, &status, WNOHANG) == child->pid)
-		finish(child, status);
+	if (waitid(P_PID, (id_t)child->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+		info.si_pid != child->pid)
+		return;
+	stop_watching(child);
+	child->handler->ended(child->context, info.si_code == CLD_EXITED ? 0 : info.si_status);
 }
 
 void
 children_leave(struct child **children)
 {
-	while (*children != NULL)
-		finish(*children, -1);
+	while (*children != NULL) {
+		struct child *child = *children;
+
+		child->handler->loop_ends(child->context);
+		assert(*children != child);
+	}
 }
 
-struct child *
-child_watch(struct loop *loop, pid_t pid, child_fn *ended, void *context, struct err *err)
+void
+child_free(struct child *child)
+{
+	if (child == NULL)
+		return;
+	*child->at = child->next;
+	if (child->next != NULL)
+		child->next->at = child->at;
+	stop_watching(child);
+	(void)waitpid(child->pid, NULL, WNOHANG);
+	free(child);
+}
+
+static struct child *
+child_new(struct loop *loop, pid_t pid, struct err *err)
 {
 	struct child *child = calloc(1, sizeof *child);
 
@@ -64,8 +84,6 @@ child_watch(struct loop *loop, pid_t pid, child_fn *ended, void *context, struct
 		return NULL;
 	}
 	child->pid = pid;
-	child->fn = ended;
-	child->context = context;
 	/* Closed on exec by itself. */
 	child->fd = (int)syscall(SYS_pidfd_open, pid, 0);
 	if (child->fd < 0) {
@@ -76,6 +94,22 @@ child_watch(struct loop *loop, pid_t pid, child_fn *ended, void *context, struct
 	(void)event_assign(
 		&child->ended, loop_base(loop), child->fd, EV_READ | EV_PERSIST, on_ended, child);
 	(void)event_add(&child->ended, NULL);
+	return child;
+}
+
+struct child *
+child_watch(struct loop *loop, pid_t pid, const struct child_handler *handler, void *context,
+	struct err *err)
+{
+	struct child *child = child_new(loop, pid, err);
+
+	if (child == NULL) {
+		(void)kill(-pid, SIGKILL);
+		(void)waitpid(pid, NULL, 0);
+		return NULL;
+	}
+	child->handler = handler;
+	child->context = context;
 	child->at = loop_children(loop);
 	child->next = *child->at;
 	if (child->next != NULL)

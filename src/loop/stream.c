@@ -338,6 +338,12 @@ stream_watch_close(struct stream *stream)
 	set_watch(stream);
 }
 
+void
+stream_trust_half_closed(struct stream *stream, bool trusted)
+{
+	stream->trusts_half_closed = trusted;
+}
+
 bool
 stream_peer_is_gone(const struct stream *stream)
 {
@@ -345,10 +351,27 @@ stream_peer_is_gone(const struct stream *stream)
 	struct sockaddr_storage name;
 	socklen_t len = sizeof name;
 
-	if (getsockname(stream->fd, (struct sockaddr *)&name, &len) != 0 ||
-		name.ss_family != AF_UNIX)
+	if (!stream->trusts_half_closed &&
+		(getsockname(stream->fd, (struct sockaddr *)&name, &len) != 0 ||
+			name.ss_family != AF_UNIX))
 		return true;
 	return poll(&state, 1, 0) == 1 && (state.revents & (POLLHUP | POLLERR)) != 0;
+}
+
+bool
+stream_is_quiet(const struct stream *stream)
+{
+	char byte;
+
+	return !stream->broken && !stream->ended &&
+		recv(stream->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
+}
+
+void
+stream_hand_over(struct stream *stream, const struct stream_handler *handler, void *context)
+{
+	stream->handler = handler;
+	stream->context = context;
 }
 
 void

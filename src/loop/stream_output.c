@@ -83,8 +83,10 @@ write_some(struct stream *stream, const struct iovec *pieces, int count)
 	} while (n < 0 && errno == EINTR);
 	if (n > 0)
 		stream_end_stall(stream);
-	if (n >= 0)
+	if (n >= 0) {
+		stream->taken += (size_t)n;
 		return (size_t)n;
+	}
 	if (errno == EAGAIN)
 		return 0;
 	if (stream->read_on && (errno == EPIPE || errno == ECONNRESET))
@@ -211,6 +213,12 @@ size_t
 stream_queued(const struct stream *stream)
 {
 	return stream->out.len;
+}
+
+uint64_t
+stream_taken(const struct stream *stream)
+{
+	return stream->taken;
 }
 
 void

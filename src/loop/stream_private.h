@@ -23,9 +23,11 @@ struct stream {
 	int64_t send_timeout_us; /* 0: none */
 	struct deferred end_of_turn;
 	struct buf out;
+	uint64_t taken; /* bytes, by the kernel */
 	struct stream_tls *tls; /* NULL: bytes go as they are */
 	int error; /* an errno that `failed` has still to tell */
 	bool is_pipe;
+	bool trusts_half_closed;
 	bool connecting, broken, paused, ended, was_full, finish, finished, watch_close, watched,
 		read_on, deaf;
 	bool closed; /* by the owner; freed by stream_leave() */

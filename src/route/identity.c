@@ -157,7 +157,7 @@ value_of(const struct asker *asker, const struct config_limit *limit,
 	case IDENTITY_PATH:
 		return asker->view->path;
 	case IDENTITY_BACKEND:
-		return slice_of(asker->route->backend == NULL ? "" : asker->route->backend->name);
+		return slice_of(asker->backend == NULL ? "" : asker->backend->name);
 	case IDENTITY_ROUTE:
 		return slice_of(asker->route->name);
 	case IDENTITY_IP:

@@ -114,6 +114,7 @@ asker_init(struct asker *asker, const struct view *view, const struct config_rou
 {
 	asker->view = view;
 	asker->route = route;
+	asker->backend = route == NULL ? NULL : route->backend;
 	asker->overrides = overrides;
 	asker->hash_key = hash_key;
 	asker->digest_count = 0;

@@ -4,12 +4,12 @@
 #include "weir/fcgi.h"
 #include "../lib/fcgi_peer.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 struct config_backend programs;
 struct backend_pool *pool;
@@ -100,11 +100,32 @@ program_number(const char *name)
 	return number_in(name);
 }
 
+char
+program_state(int pid, int *parent)
+{
+	char path[40], state = '\0';
+
+	run_loop_once(loop);
+	*parent = 0;
+	(void)snprintf(path, sizeof path, "/proc/%d/stat", pid);
+	FILE *file = fopen(path, "re");
+
+	if (file == NULL)
+		return '\0';
+	if (fscanf(file, "%*d (%*[^)]) %c %d", &state, parent) != 2)
+		state = '\0';
+	(void)fclose(file);
+	return state;
+}
+
+/* An orphan is not ours to reap. */
 static bool
 is_gone(int pid)
 {
-	run_loop_once(loop);
-	return kill(pid, 0) != 0 && errno == ESRCH;
+	int parent;
+	const char state = program_state(pid, &parent);
+
+	return state == '\0' || (state == 'Z' && parent != getpid());
 }
 
 void

@@ -28,7 +28,10 @@ void program_run(struct talk *talk, const char *name, const char *const *pairs);
 /* The number in a file of the directory that a program writes, when it is there. */
 int program_number(const char *name);
 
-/* The process has gone, soon. */
+/* The letter of /proc/PID/stat: 'Z' has ended and is not reaped; '\0': it is not there. */
+char program_state(int pid, int *parent);
+
+/* The process has gone, soon; reaped, if it was ours. */
 void assert_gone(int pid);
 
 #endif

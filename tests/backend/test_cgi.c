@@ -1,12 +1,13 @@
-/* CGI programs: which one, what it is told, and how its streams run. */
+/* CGI programs: what they are told, and how their streams run. */
 #include "programs.h"
 
 #include "weir/fcgi.h"
 
-#include <dirent.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -144,93 +145,70 @@ it_has_three_descriptors_and_a_place_of_its_own(void **state)
 	talk_release(&talk);
 }
 
-/* ---- which one ---- */
-
+/* Weir raises its own limit, and select(2) takes no more. */
 static void
-the_path_is_split_at_the_program(void **state)
+it_may_open_what_select_takes(void **state)
 {
-	static const struct {
-		const char *script_filename, *document_root, *script_name;
-		const char *expected; /* SCRIPT_NAME PATH_INFO */
-	} rows[] = {
-		{ "/x", "", "/cgi/x", "/cgi/x " },
-		{ "/x/more/path", "", "/cgi/x/more/path", "/cgi/x /more/path" },
-		{ "/d/x/", "", "/cgi/d/x/", "/cgi/d/x /" },
-		{ NULL, "", "/d/x/a/b", "/d/x /a/b" },
-		{ NULL, "/d", "/x", "/x " },
-	};
+	char expected[32];
+	struct rlimit before, limit;
+	struct talk talk;
 
 	(void)state;
-	assert_int_equal(mkdir(directory_path(&directory, "d").text, 0755), 0);
-	program_write("x", "printf 'X: y\r\n\r\n%s %s' \"$SCRIPT_NAME\" \"$PATH_INFO\"");
-	program_write("d/x", "printf 'X: y\r\n\r\n%s %s' \"$SCRIPT_NAME\" \"$PATH_INFO\"");
-	for (size_t i = 0; i < LENGTH_OF(rows); i++) {
-		char filename[200] = "", root[200];
-		struct talk talk;
-		struct buf params;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	limit = before;
+	limit.rlim_cur = limit.rlim_max;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	program_write("x", "printf 'X: y\r\n\r\n'; ulimit -S -n");
+	program_run(&talk, "x", NULL);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	(void)snprintf(expected, sizeof expected, "%llu\n",
+		limit.rlim_max < 1024 ? (unsigned long long)limit.rlim_max : 1024);
+	assert_body(&talk, expected);
+	talk_release(&talk);
+}
 
-		if (rows[i].script_filename != NULL)
-			(void)snprintf(filename, sizeof filename, "%s%s", directory.path,
-				rows[i].script_filename);
-		(void)snprintf(root, sizeof root, "%s%s", directory.path, rows[i].document_root);
-		bytes_init(&params);
-		put_pairs(&params,
-			(const char *const[]){ "SCRIPT_FILENAME", filename, "DOCUMENT_ROOT", root,
-				"SCRIPT_NAME", rows[i].script_name, NULL });
-		assert_true(talk_start_raw(&talk, pool, buf_slice(&params)));
-		exchange_body_end(talk.exchange);
-		talk_finish(&talk);
-		assert_body(&talk, rows[i].expected);
-		buf_release(&params);
-		talk_release(&talk);
+/* A daemon may be started without any of the first three descriptors. */
+static void
+it_has_its_descriptors_also_when_weir_has_none(void **state)
+{
+	struct talk talk;
+	int kept[3];
+
+	(void)state;
+	program_write("x", "printf 'X: y\r\n\r\n'; echo oops >&2; exec wc -c");
+	for (int fd = 0; fd < 3; fd++) {
+		kept[fd] = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+		assert_true(kept[fd] >= 0);
+		assert_int_equal(close(fd), 0);
 	}
+	const bool started =
+		program_start(&talk, "x", (const char *const[]){ "CONTENT_LENGTH", "70000", NULL });
+
+	talk.to_send = 70000;
+	talk_feed(&talk);
+	run_loop_until(loop, talk.ended);
+	for (int fd = 0; fd < 3; fd++) {
+		(void)dup2(kept[fd], fd);
+		(void)close(kept[fd]);
+	}
+	assert_true(started);
+	assert_body(&talk, "70000\n");
+	assert_true(talk.error_len == 0 || strcmp(talk.error_start, "oops\n") == 0);
+	talk_release(&talk);
 }
 
 static void
-what_is_no_program_is_refused(void **state)
+a_program_may_answer_as_a_server_would(void **state)
 {
-	static const struct {
-		const char *name;
-		enum exchange_result result;
-	} rows[] = {
-		{ "not-there", EXCHANGE_NOT_FOUND },
-		{ "d", EXCHANGE_FORBIDDEN },
-		{ "d/not-there", EXCHANGE_FORBIDDEN },
-		{ "../../../bin/true", EXCHANGE_FORBIDDEN },
-		{ "d/../../../bin/true", EXCHANGE_FORBIDDEN },
-		{ "link-out", EXCHANGE_FORBIDDEN },
-		{ "way-out/true", EXCHANGE_FORBIDDEN },
-		{ "loop", EXCHANGE_FORBIDDEN },
-		{ "not-executable", EXCHANGE_FORBIDDEN },
-		{ "setuid", EXCHANGE_FORBIDDEN },
-		{ "fifo", EXCHANGE_FORBIDDEN },
-		{ "no-interpreter", EXCHANGE_REFUSED },
-		{ "no-format", EXCHANGE_REFUSED },
-		{ "link-in", EXCHANGE_COMPLETE },
-	};
-	char text[300];
+	struct talk talk;
 
 	(void)state;
-	program_write("x", "printf 'X: y\r\n\r\nok'");
-	program_write("setuid", "printf 'X: y\r\n\r\nno'");
-	directory_write(&directory, "not-executable", SLICE("#!/bin/sh\n"));
-	directory_write(&directory, "no-interpreter", SLICE("#!/not/there\n"));
-	directory_write(&directory, "no-format", SLICE("\177garbage\n"));
-	(void)snprintf(text, sizeof text,
-		"cd %s && mkdir d && ln -s /bin/true link-out && ln -s /bin way-out && "
-		"ln -s loop loop && ln -s x link-in && mkfifo -m 755 fifo && chmod 4755 setuid && "
-		"chmod 755 no-interpreter no-format",
-		directory.path);
-	assert_int_equal(system(text), 0);
-	for (size_t i = 0; i < LENGTH_OF(rows); i++) {
-		struct talk talk;
-
-		program_run(&talk, rows[i].name, NULL);
-		assert_row(talk.result == rows[i].result, "%s: %s: %s", rows[i].name,
-			exchange_result_names[talk.result], talk.why);
-		assert_true((talk.why[0] == '\0') == (talk.result == EXCHANGE_COMPLETE));
-		talk_release(&talk);
-	}
+	program_write("nph-x", "printf 'HTTP/1.1 201 Made\r\nX: y\r\n\r\nok'");
+	program_run(&talk, "nph-x", NULL);
+	assert_int_equal(talk.status, 201);
+	assert_string_equal(talk.fields, "X: y\n");
+	assert_body(&talk, "ok");
+	talk_release(&talk);
 }
 
 static void
@@ -248,7 +226,7 @@ what_the_kernel_would_not_take_is_refused_before(void **state)
 		memset(large, 'a', sizeof large - 1);
 		large[len < sizeof large ? len : sizeof large - 1] = '\0';
 		program_run(&talk, "x", (const char *const[]){ "HTTP_A", large, NULL });
-		const bool fits = strlen(large) + strlen("HTTP_A=") + 1 < 131072;
+		const bool fits = strlen(large) + strlen("HTTP_A=") + 1 <= 131072;
 
 		assert_row(talk.result == (fits ? EXCHANGE_COMPLETE : EXCHANGE_TOO_LARGE),
 			"%zu: %s", len, talk.why);
@@ -282,25 +260,6 @@ a_zero_byte_reaches_no_program(void **state)
 	talk_release(&talk);
 }
 
-static void
-one_program_takes_all(void **state)
-{
-	const struct directory_path path = directory_path(&directory, "x");
-	struct talk talk;
-
-	(void)state;
-	programs.root = NULL;
-	programs.program = path.text;
-	programs_renew();
-	program_write("x", "printf 'X: y\r\n\r\n%s' \"$SCRIPT_FILENAME $PATH_INFO\"");
-	program_run(&talk, "anything", (const char *const[]){ "PATH_INFO", "/a", NULL });
-	char expected[200];
-
-	(void)snprintf(expected, sizeof expected, "%s /a", path.text);
-	assert_body(&talk, expected);
-	talk_release(&talk);
-}
-
 int
 main(void)
 {
@@ -310,11 +269,11 @@ main(void)
 		TEST(error_output_is_told_apart),
 		TEST(the_environment_is_the_requests),
 		TEST(it_has_three_descriptors_and_a_place_of_its_own),
-		TEST(the_path_is_split_at_the_program),
-		TEST(what_is_no_program_is_refused),
+		TEST(it_may_open_what_select_takes),
+		TEST(it_has_its_descriptors_also_when_weir_has_none),
+		TEST(a_program_may_answer_as_a_server_would),
 		TEST(what_the_kernel_would_not_take_is_refused_before),
 		TEST(a_zero_byte_reaches_no_program),
-		TEST(one_program_takes_all),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -93,6 +93,24 @@ a_request_is_a_netstring_and_its_body(void **state)
 	talk_release(&talk);
 }
 
+/* "Duplicate names are not allowed in the headers." */
+static void
+no_name_comes_twice_and_the_last_counts(void **state)
+{
+	static const char *const pairs[] = { "HTTP_COOKIE", "first", "A", "b", "HTTP_COOKIE",
+		"second", "HTTP_COOKIE", "last", NULL };
+	static const char expected[] = "CONTENT_LENGTH\0000\0SCGI\0001\0A\0b\0HTTP_COOKIE\0last";
+	struct request request = { .answer = USUAL_ANSWER };
+	struct talk talk;
+
+	(void)state;
+	ask(&talk, &request, pairs, "");
+	assert_usual(&talk);
+	assert_slice(
+		slice_make(request.head, request.head_len), slice_make(expected, sizeof expected));
+	talk_release(&talk);
+}
+
 static void
 without_a_body_the_length_is_said_all_the_same(void **state)
 {
@@ -177,6 +195,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_request_is_a_netstring_and_its_body),
+		TEST(no_name_comes_twice_and_the_last_counts),
 		TEST(without_a_body_the_length_is_said_all_the_same),
 		TEST(the_end_of_the_connection_ends_what_has_no_length),
 		TEST(a_zero_byte_is_not_sent),

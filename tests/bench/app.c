@@ -1,28 +1,54 @@
 /*
- * app SOCKET: a FastCGI application that costs next to nothing, so that what is measured is what
- * stands before it. One process, one epoll loop; answers every request with 200 and 100 bytes,
- * keeps connections if asked to.
+ * app SOCKET [BYTES [SECONDS]]: a FastCGI application that costs next to nothing, so that what is
+ * measured is what stands before it. One process, one epoll loop; takes all of a request, and
+ * answers with 200 and so many bytes (100), so many seconds later (at once). Keeps connections if
+ * asked to.
+ *
+ * All requests wait equally long, so those that wait are a queue. A long answer is written to its
+ * end before anybody else is looked after.
  */
 #include "weir/fcgi.h"
 
 #include <err.h>
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
+enum { RECORD = 65528 };
+
 struct client {
-	int fd;
+	struct client *next; /* that waits */
+	int64_t due_ms; /* 0: it does not wait */
+	int fd; /* -1: has gone while it waited */
 	struct fcgi_reader reader;
 	uint8_t begin[8];
 	unsigned begin_len;
 	bool keep;
 };
+
+struct app {
+	int epoll, listener;
+	long long bytes, wait_ms;
+	struct client *first, **last;
+};
+
+static int64_t
+now_ms(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
 
 static int
 listen_on(const char *path)
@@ -39,28 +65,73 @@ listen_on(const char *path)
 	return fd;
 }
 
-static void
-answer(const struct client *client)
+/* False: the peer has gone. */
+static bool
+send_all(int fd, const uint8_t *bytes, size_t len)
 {
-	static const char text[] =
-		"Status: 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 100\r\n\r\n"
-		"0123456789012345678901234567890123456789012345678901234567890123456789012345678901"
-		"234567890123456789";
-	uint8_t out[8 + sizeof text - 1 + 8 + 16];
-	const uint16_t id = client->reader.record.id;
+	struct pollfd room = { .fd = fd, .events = POLLOUT };
 
-	fcgi_put_head(out, FCGI_STDOUT, id, sizeof text - 1, 0);
-	memcpy(out + 8, text, sizeof text - 1);
-	fcgi_put_head(out + 8 + sizeof text - 1, FCGI_STDOUT, id, 0, 0);
-	fcgi_put_end(out + 16 + sizeof text - 1, id, 0, FCGI_REQUEST_COMPLETE);
-	if (send(client->fd, out, sizeof out, MSG_NOSIGNAL) < 0 && errno != EPIPE &&
-		errno != ECONNRESET)
-		err(1, "send");
+	while (len > 0) {
+		const ssize_t n = send(fd, bytes, len, MSG_NOSIGNAL);
+
+		if (n < 0 && errno == EAGAIN)
+			(void)poll(&room, 1, -1);
+		else if (n < 0)
+			return false;
+		else {
+			bytes += n;
+			len -= (size_t)n;
+		}
+	}
+	return true;
+}
+
+static bool
+answer(const struct app *app, const struct client *client)
+{
+	static uint8_t record[FCGI_HEADER_LEN + RECORD + FCGI_HEADER_LEN + 16];
+	uint8_t *content = record + FCGI_HEADER_LEN;
+	const uint16_t id = client->reader.record.id;
+	long long left = app->bytes;
+	size_t len = (size_t)sprintf((char *)content,
+		"Status: 200 OK\r\nContent-Type: text/plain\r\nContent-Length: %lld\r\n\r\n", left);
+
+	do {
+		const size_t room = RECORD - len,
+			     piece = left < (long long)room ? (size_t)left : room;
+
+		memset(content + len, 'x', piece);
+		len += piece;
+		left -= (long long)piece;
+		fcgi_put_head(record, FCGI_STDOUT, id, (uint16_t)len, 0);
+		if (left == 0) {
+			fcgi_put_head(content + len, FCGI_STDOUT, id, 0, 0);
+			fcgi_put_end(content + len + FCGI_HEADER_LEN, id, 0, FCGI_REQUEST_COMPLETE);
+			len += FCGI_HEADER_LEN + 16;
+		}
+		if (!send_all(client->fd, record, FCGI_HEADER_LEN + len))
+			return false;
+		len = 0;
+	} while (left > 0);
+	return client->keep;
+}
+
+/* The request is whole. False: the connection is to be closed. */
+static bool
+answer_in_time(struct app *app, struct client *client)
+{
+	if (app->wait_ms == 0)
+		return answer(app, client);
+	client->due_ms = now_ms() + app->wait_ms;
+	client->next = NULL;
+	*app->last = client;
+	app->last = &client->next;
+	return true;
 }
 
 /* False: the connection is to be closed. */
 static bool
-take(struct client *client, struct slice input)
+take(struct app *app, struct client *client, struct slice input)
 {
 	struct slice content;
 
@@ -80,11 +151,8 @@ take(struct client *client, struct slice input)
 			}
 			break;
 		case FCGI_RECORD_END:
-			if (client->reader.record.type != FCGI_STDIN ||
-				client->reader.record.len != 0)
-				break;
-			answer(client);
-			if (!client->keep)
+			if (client->reader.record.type == FCGI_STDIN &&
+				client->reader.record.len == 0 && !answer_in_time(app, client))
 				return false;
 			break;
 		case FCGI_BAD:
@@ -94,24 +162,30 @@ take(struct client *client, struct slice input)
 }
 
 static void
-serve(int epoll, struct client *client)
+end(struct client *client)
 {
-	char bytes[65536];
+	(void)close(client->fd);
+	client->fd = -1;
+	if (client->due_ms == 0)
+		free(client);
+}
+
+static void
+serve(struct app *app, struct client *client)
+{
+	static char bytes[256 * 1024];
 	const ssize_t n = recv(client->fd, bytes, sizeof bytes, 0);
 
 	if (n < 0 && errno == EAGAIN)
 		return;
-	if (n > 0 && take(client, slice_make(bytes, (size_t)n)))
-		return;
-	(void)epoll_ctl(epoll, EPOLL_CTL_DEL, client->fd, NULL);
-	(void)close(client->fd);
-	free(client);
+	if (n <= 0 || !take(app, client, slice_make(bytes, (size_t)n)))
+		end(client);
 }
 
 static void
-accept_one(int epoll, int listener)
+accept_one(struct app *app)
 {
-	const int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	const int fd = accept4(app->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 	struct client *client = fd < 0 ? NULL : calloc(1, sizeof *client);
 
 	if (client == NULL)
@@ -120,30 +194,56 @@ accept_one(int epoll, int listener)
 	fcgi_reader_init(&client->reader);
 	struct epoll_event event = { .events = EPOLLIN, .data.ptr = client };
 
-	if (epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) != 0)
+	if (epoll_ctl(app->epoll, EPOLL_CTL_ADD, fd, &event) != 0)
 		err(1, "epoll_ctl");
-	serve(epoll, client);
+	serve(app, client);
+}
+
+/* Answers those that have waited; returns how long the next one still has to, -1: there is none. */
+static int
+answer_due(struct app *app)
+{
+	while (app->first != NULL) {
+		struct client *client = app->first;
+		const int64_t left = client->due_ms - now_ms();
+
+		if (left > 0)
+			return (int)left;
+		app->first = client->next;
+		if (app->first == NULL)
+			app->last = &app->first;
+		client->due_ms = 0;
+		if (client->fd < 0)
+			free(client);
+		else if (!answer(app, client))
+			end(client);
+	}
+	return -1;
 }
 
 int
 main(int argc, char **argv)
 {
-	if (argc != 2)
-		errx(2, "usage: app SOCKET");
+	if (argc < 2 || argc > 4)
+		errx(2, "usage: app SOCKET [BYTES [SECONDS]]");
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	const int listener = listen_on(argv[1]), epoll = epoll_create1(EPOLL_CLOEXEC);
+	struct app app = { .listener = listen_on(argv[1]),
+		.epoll = epoll_create1(EPOLL_CLOEXEC),
+		.bytes = argc > 2 ? atoll(argv[2]) : 100,
+		.wait_ms = argc > 3 ? (long long)(atof(argv[3]) * 1000) : 0 };
 	struct epoll_event event = { .events = EPOLLIN, .data.ptr = NULL }, events[64];
 
-	if (epoll_ctl(epoll, EPOLL_CTL_ADD, listener, &event) != 0)
+	app.last = &app.first;
+	if (epoll_ctl(app.epoll, EPOLL_CTL_ADD, app.listener, &event) != 0)
 		err(1, "epoll_ctl");
 	for (;;) {
-		const int n = epoll_wait(epoll, events, 64, -1);
+		const int n = epoll_wait(app.epoll, events, 64, answer_due(&app));
 
 		for (int i = 0; i < n; i++) {
 			if (events[i].data.ptr == NULL)
-				accept_one(epoll, listener);
+				accept_one(&app);
 			else
-				serve(epoll, events[i].data.ptr);
+				serve(&app, events[i].data.ptr);
 		}
 	}
 }

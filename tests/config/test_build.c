@@ -140,12 +140,11 @@ static const struct {
 		"name\n"
 		"weir.ini:3: [redis] tls_name: warning: has no effect: no address is "
 		"tls:HOST:PORT\n" },
-	{ "[backend rest2]\nkeep_idle = 3\nserver = unix:/x\n[route x]\nmatch = /x\n"
-	  "front = nginx\nbackend = rest\nhandler = status\n",
-		"weir.ini:2: [backend rest2] keep_idle: this key is not supported by this version\n"
-		"weir.ini:6: [route x] front: this key is not supported by this version\n"
-		"weir.ini:8: [route x] handler: this key is not supported by this version\n"
-		"weir.ini:12: [route rest] backend: is missing: there are 2 backends; say which, "
+	{ "[backend rest2]\nserver = unix:/x\n[route x]\nmatch = /x\n"
+	  "allow_ip = ::1\nbackend = rest\nhandler = status\n",
+		"weir.ini:5: [route x] allow_ip: this key is not supported by this version\n"
+		"weir.ini:7: [route x] handler: this key is not supported by this version\n"
+		"weir.ini:11: [route rest] backend: is missing: there are 2 backends; say which, "
 		"such as backend = rest2\n" },
 	/* no value */
 	{ "[weir]\nthreads =\nlisten =\nreject_log =\n",

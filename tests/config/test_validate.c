@@ -352,6 +352,49 @@ a_route_takes_what_is_left(void **state)
 	assert_rows(rows, LENGTH_OF(rows));
 }
 
+#define A "[backend a]\nserver = unix:/s/a\nlisten = unix:/a\n"
+#define B "[backend b]\nserver = unix:/s/b\nlisten = unix:/b\n"
+
+static void
+sockets_of_backends_are_judged_with_all_others(void **state)
+{
+	static const struct row rows[] = {
+		{ A B ROUTE, "" },
+		{ A B ROUTE "backend = a\n",
+			"weir.ini:4: [backend b]: warning: no route uses this backend\n" },
+		/* Some requests come to no backend's socket. */
+		{ A B ROUTE "[weir]\nlisten = unix:/c\n",
+			"weir.ini:7: [route r] backend: is missing: there are 2 backends; say "
+			"which, such as backend = a\n" },
+		{ A "[backend b]\nserver = unix:/s/b\n" ROUTE,
+			"weir.ini:4: [backend b]: warning: no route uses this backend\n" },
+		{ A "listen = unix:/b\n" B ROUTE,
+			"weir.ini:7: [backend b] listen: is listened on twice; the first is at "
+			"weir.ini:4\n" },
+		{ "[weir]\nlisten = unix:/a\n" A ROUTE,
+			"weir.ini:5: [backend a] listen: is listened on twice; the first is at "
+			"weir.ini:2\n" },
+		{ A "server = unix:/b\n" B ROUTE,
+			"weir.ini:4: [backend a] server: is where weir itself listens, so requests "
+			"would go round\n" },
+		{ A "listen = tcp:192.0.2.1:9000\n" ROUTE,
+			"weir.ini:4: [backend a] listen: who reaches this port runs code as the "
+			"application's user (SCRIPT_FILENAME, PHP_ADMIN_VALUE); listen on "
+			"unix:" WEIR_RUNDIR "/weir.sock or on a loopback address\n" },
+		/* The host would choose it. */
+		{ A B "[route h]\nmatch = /h\nhost = h.example\nbackend = a\n" ROUTE,
+			"weir.ini:9: [route h] host: a client can write any host, so it may choose "
+			"a limit, never a backend: elsewhere the same request goes to route r with "
+			"its listener's backend\n" },
+	};
+
+	(void)state;
+	assert_rows(rows, LENGTH_OF(rows));
+}
+
+#undef A
+#undef B
+
 #define DANGER                                                                                     \
 	"who reaches this port runs code as the application's user (SCRIPT_FILENAME, "             \
 	"PHP_ADMIN_VALUE)"
@@ -414,6 +457,13 @@ sockets_are_not_for_everybody(void **state)
 		{ "[backend b]\nserver = unix:/b\nenv = A=b\n" ROUTE,
 			"weir.ini:3: [backend b] env: is for programs that weir starts; write type "
 			"= cgi, too, or leave it out\n" },
+		{ "[backend b]\ntype = scgi\nserver = unix:/b\nkeep_idle = 1\n" ROUTE,
+			"weir.ini:4: [backend b] keep_idle: is for backends of type fastcgi: no "
+			"other connection serves two requests; leave it out\n" },
+		{ BACKEND "keep_idle = 3\n" ROUTE "[weir]\nthreads = 4\n",
+			"weir.ini:3: [backend b] keep_idle: warning: each of 4 threads keeps one "
+			"at least, so 4 are kept\n" },
+		{ BACKEND "keep_idle = 4\n" ROUTE "[weir]\nthreads = 4\n", "" },
 		{ BACKEND ROUTE "[redis]\nusername = weir\n",
 			"weir.ini:6: [redis] username: needs password_file; Redis takes a name "
 			"only "
@@ -513,6 +563,7 @@ main(void)
 		cmocka_unit_test(routes_are_judged_by_themselves),
 		cmocka_unit_test(the_first_route_that_fits_is_taken),
 		cmocka_unit_test(a_route_takes_what_is_left),
+		cmocka_unit_test(sockets_of_backends_are_judged_with_all_others),
 		cmocka_unit_test(sockets_are_not_for_everybody),
 		cmocka_unit_test(secrets_are_for_weir_alone),
 		cmocka_unit_test(the_web_servers_group_is_not_trusted),

@@ -19,6 +19,7 @@ static const struct {
 	{ "weir", "head_timeout", "1ms", "2h", "\"2h\" is no duration from 1 ms to 1 h" },
 	{ "weir", "body_timeout", "1d", "10", NULL },
 	{ "weir", "drain", "30s", "0s", NULL },
+	{ "weir", "spool_directory", "/srv/tmp", "tmp", NULL },
 	{ "weir", "trusted_proxies", "192.0.2.7, 2001:db8::/48", "192.0.2.0/33",
 		"\"192.0.2.0/33\": an IPv4 prefix has 0 to 32 bits" },
 	{ "weir", "timezone", "Europe/Berlin", "Europe/Berlim",
@@ -91,6 +92,10 @@ static const struct {
 	{ "override", "block", "yes", "1", "\"1\" is none of yes, no; did you mean \"yes\"?" },
 	{ "backend", "type", "fastcgi", "fcgi",
 		"\"fcgi\" is none of fastcgi, cgi, scgi, none; did you mean \"fastcgi\"?" },
+	{ "backend", "listen", "unix:/run/a.sock mode 0600", "/run/a.sock",
+		"\"/run/a.sock\" is written unix:/run/a.sock" },
+	{ "backend", "keep_idle", "10000", "10001", NULL },
+	{ "backend", "spool", "0", "-1", NULL },
 	{ "backend", "server", "tcp:[::1]:9000", "tcp:::1:9000", NULL },
 	{ "backend", "program", "/usr/lib/cgi-bin/x", "x", NULL },
 	{ "backend", "root", "/usr/lib/cgi-bin//", "/",
@@ -127,6 +132,8 @@ static const struct {
 		"\"x-rate-limit\" is none of none, x-ratelimit, x-ratelimit-epoch, ratelimit, "
 		"ratelimit-06, ratelimit-07; did you mean \"x-ratelimit\"?" },
 	{ "route", "own_headers", "keep", "yes", "\"yes\" is none of replace, keep" },
+	{ "route", "front", "mod_fcgid", "apache",
+		"\"apache\" is none of auto, lighttpd, mod_fcgid, mod_authnz, nginx" },
 	{ "route", "retry_jitter", "10%", "10",
 		"\"10\" is neither 0 nor a percentage from 0% to 100%" },
 	{ "route", "reject_page", "DIR/busy.html", "busy.html",
@@ -210,6 +217,7 @@ a_default_is_what_its_text_says(void **state)
 	assert_int_equal(config->head_timeout_us, 10 * US_PER_S);
 	assert_int_equal(config->body_timeout_us, 60 * US_PER_S);
 	assert_int_equal(config->drain_us, 7 * US_PER_S);
+	assert_string_equal(config->spool_directory, "/var/tmp");
 	assert_int_equal(config->trusted_proxy_count, 0);
 	assert_string_equal(config->timezone, "UTC");
 	assert_int_equal(config->override_count, 0);
@@ -242,6 +250,9 @@ a_default_is_what_its_text_says(void **state)
 	assert_false(config->limits[0]->policies[0].shadow);
 	assert_int_equal(config->backends[0]->type, BACKEND_FASTCGI);
 	assert_int_equal(config->backends[0]->max_in_flight, 256);
+	assert_int_equal(config->backends[0]->keep_idle, 0);
+	assert_int_equal(config->backends[0]->spool, 64 * 1024 * 1024);
+	assert_int_equal(config->backends[0]->listen_count, 0);
 	assert_int_equal(config->backends[0]->connect_timeout_us, US_PER_S);
 	assert_int_equal(config->backends[0]->idle_timeout_us, 600 * US_PER_S);
 	assert_int_equal(route->cost.source, COST_FIXED);
@@ -250,6 +261,7 @@ a_default_is_what_its_text_says(void **state)
 	assert_int_equal(route->store_down, STORE_DOWN_LOCAL);
 	assert_int_equal(route->headers, 0);
 	assert_int_equal(route->own_headers, OWN_HEADERS_REPLACE);
+	assert_int_equal(route->front, ASKING_AUTO);
 	assert_int_equal(route->retry_jitter_percent, 0);
 	assert_null(route->reject_page.ptr);
 	assert_int_equal(route->when_count, 0);

@@ -298,9 +298,6 @@ on_gone(struct front_request *front, enum front_gone why)
 	case FRONT_GONE_BODY_TIMEOUT:
 		note(rig, &rig->seen.gone_timeout);
 		break;
-	case FRONT_GONE_NO_LENGTH:
-		note(rig, &rig->seen.gone_no_length);
-		break;
 	case FRONT_GONE_CUT:
 		note(rig, &rig->seen.gone_cut);
 		break;

@@ -26,7 +26,7 @@
 
 struct rig_seen {
 	unsigned requests, pieces, body_ends, drains;
-	unsigned gone_peer, gone_timeout, gone_no_length, gone_cut;
+	unsigned gone_peer, gone_timeout, gone_cut;
 	uint64_t body_bytes;
 	unsigned open; /* requests not ended */
 	unsigned empty; /* calls of front_stop's */

@@ -68,7 +68,7 @@ static int64_t
 blamed(void)
 {
 	static const char *const reasons[] = { "not_fastcgi", "order", "length", "bad_params",
-		"head_too_large", "no_length", "short_body" };
+		"head_too_large", "short_body" };
 	int64_t sum = 0;
 
 	for (size_t i = 0; i < LENGTH_OF(reasons); i++)

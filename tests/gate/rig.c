@@ -95,7 +95,7 @@ open_gate(void *context)
 	struct err err;
 
 	rig->gate = gate_new(rig->thread.loop, &rig->shared, order->snapshot, &err);
-	order->result = rig->gate == NULL ? -1 : gate_listen(rig->gate, rig->listening, &err);
+	order->result = rig->gate == NULL ? -1 : gate_listen(rig->gate, rig->listening, NULL, &err);
 }
 
 void

@@ -173,26 +173,6 @@ body_that_stops_is_408_and_ends_the_applications_work(void **state)
 }
 
 static void
-body_without_a_length_has_an_outcome_of_its_own(void **state)
-{
-	struct answer answer;
-
-	(void)state;
-	serve(APP ALL, says_nothing);
-	const int64_t gone = rig_outcome("all", "client_gone"),
-		      lengths = rig_outcome("all", "no_length");
-	const int fd = begin(true, NULL);
-
-	assert_true(send_body(fd, 1000, true));
-	answer_read(&answer, fd, 1);
-	assert_int_equal(answer_status(&answer), 411);
-	answer_release(&answer);
-	(void)close(fd);
-	assert_int_equal(rig_outcome("all", "no_length") - lengths, 1);
-	assert_int_equal(rig_outcome("all", "client_gone") - gone, 0);
-}
-
-static void
 request_that_is_cut_at_the_end_is_no_client_that_went(void **state)
 {
 	(void)state;
@@ -219,7 +199,6 @@ main(void)
 		TEST(client_that_goes_while_the_store_is_asked_costs_nothing),
 		TEST(client_that_goes_while_the_application_is_connected_to_costs_nothing),
 		TEST(body_that_stops_is_408_and_ends_the_applications_work),
-		TEST(body_without_a_length_has_an_outcome_of_its_own),
 		TEST(request_that_is_cut_at_the_end_is_no_client_that_went),
 	};
 

@@ -71,38 +71,6 @@ connection_is_kept_over_many_requests(void **state)
 	(void)close(fd);
 }
 
-static void
-answers_with_status(struct app_conn *conn)
-{
-	char head[100];
-
-	if (!app_read_request(conn))
-		return;
-	const int n = snprintf(head, sizeof head, "Status: %u\r\nX: y\r\n\r\n",
-		conn->number == 0           ? 204U
-			: conn->number == 1 ? 304U
-					    : 200U);
-
-	(void)app_out(conn, slice_make(head, (size_t)n));
-	(void)app_answer(conn, SLICE("a body that has no place there"));
-}
-
-static void
-body_that_has_no_place_is_dropped(void **state)
-{
-	(void)state;
-	serve(APP ALL, answers_with_status);
-	for (unsigned i = 0; i < 4; i++) {
-		struct answer answer;
-
-		rig_ask(&rig, &answer, i == 2 ? "HEAD" : "GET", "/", NULL);
-		assert_true(answer_is_whole(&answer));
-		assert_int_equal(answer_status(&answer), i == 0 ? 204 : i == 1 ? 304 : 200);
-		assert_int_equal(answer_body(&answer).len == 0, i < 3);
-		answer_release(&answer);
-	}
-}
-
 /* ---- limits that the application tells of its own accord ---- */
 
 static void
@@ -330,37 +298,6 @@ early_answer_ends_an_upload(void **state)
 	}
 }
 
-/* php-fpm would answer at once, as if nothing had been sent. */
-static void
-application_hears_nothing_of_an_upload_without_its_length(void **state)
-{
-	const int64_t before = rig_outcome("all", "no_length");
-	struct answer answer;
-
-	(void)state;
-	serve(APP ALL, answers);
-	const int fd = begin(false, NULL);
-
-	assert_soon(rig_in_flight() == 1);
-	assert_true(send_body(fd, 100, true));
-	answer_read(&answer, fd, 1);
-	assert_int_equal(answer_status(&answer), 411);
-	assert_int_equal(rig_outcome("all", "no_length"), before + 1);
-	answer_release(&answer);
-	(void)close(fd);
-	/* The end alone says that there is none. */
-	const int other = begin(false, NULL);
-
-	assert_soon(rig_in_flight() == 1);
-	assert_int_equal(fake_app_look(app).requests, 0);
-	assert_true(send_body(other, 0, true));
-	answer_read(&answer, other, 1);
-	assert_int_equal(answer_status(&answer), 404);
-	assert_int_equal(fake_app_look(app).requests, 1);
-	answer_release(&answer);
-	(void)close(other);
-}
-
 int
 main(void)
 {
@@ -368,7 +305,6 @@ main(void)
 		TEST(answer_comes_in_its_normal_form),
 		TEST(request_arrives_as_it_came),
 		TEST(connection_is_kept_over_many_requests),
-		TEST(body_that_has_no_place_is_dropped),
 		cmocka_unit_test(applications_limits_are_replaced),
 		cmocka_unit_test(applications_limits_are_kept_where_that_is_said),
 		TEST(ours_are_told_if_the_application_tells_none),
@@ -376,7 +312,6 @@ main(void)
 		TEST(application_waits_for_a_slow_client),
 		TEST(upload_waits_for_a_slow_application),
 		TEST(early_answer_ends_an_upload),
-		TEST(application_hears_nothing_of_an_upload_without_its_length),
 	};
 
 	return rig_start() != 0 ? 1 : cmocka_run_group_tests(tests, NULL, NULL);

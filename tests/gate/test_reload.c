@@ -69,6 +69,55 @@ reload_lets_requests_end_as_they_began(void **state)
 	fake_app_stop(other);
 }
 
+/* The first request is begun with and goes on until it is told; all others are answered. */
+static void
+begins_the_first_and_answers_the_others(struct app_conn *conn)
+{
+	if (!app_read_request(conn))
+		return;
+	if (conn->number == 0) {
+		(void)app_out(conn, SLICE("X: y\r\n\r\n"));
+		app_wait_gone(conn);
+		return;
+	}
+	do {
+		(void)app_answer(conn, SLICE("X: y\r\n\r\n"));
+		conn->seen.body_ended = false;
+	} while (app_read_request(conn));
+}
+
+/* Also while requests of the old configuration are under way. A kept connection lasts 3 s. */
+static void
+kept_connections_end_with_a_reload_and_with_the_stop(void **state)
+{
+	(void)state;
+	for (unsigned stops = 0; stops < 2; stops++) {
+		rig_open(&rig, APP "keep_idle = 2\n" ALL);
+		app = rig_app(&rig, "app.sock", begins_the_first_and_answers_the_others);
+		const int fd = begin(true, NULL);
+		char byte;
+
+		assert_true(send_body(fd, 0, true));
+		assert_int_equal(recv(fd, &byte, 1, 0), 1);
+		for (unsigned i = 0; i < 3; i++)
+			assert_int_equal(rig_status(&rig, "GET", "/", NULL), 200);
+		assert_int_equal(fake_app_look(app).accepted, 2);
+		assert_int_equal(fake_app_look(app).ended, 0);
+		if (stops == 0)
+			rig_reload(&rig, APP "keep_idle = 2\n" ALL);
+		else
+			rig_stop(&rig);
+		assert_within_s(fake_app_look(app).ended == 1, 2);
+		assert_int_equal(rig_at_backend(), 1);
+		(void)close(fd);
+		if (stops == 0) {
+			rig_close(&rig);
+			fake_app_stop(app);
+			app = NULL;
+		}
+	}
+}
+
 static void
 reload_keeps_what_was_counted(void **state)
 {
@@ -168,6 +217,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(reload_lets_requests_end_as_they_began),
+		TEST(kept_connections_end_with_a_reload_and_with_the_stop),
 		TEST(reload_keeps_what_was_counted),
 		TEST(reload_changes_what_the_front_allows),
 		TEST(many_reloads_under_load_lose_no_request),

@@ -166,7 +166,7 @@ use(void *context)
 	}
 	world->gate = gate_new(world->thread.loop, &world->shared, current(world), &err);
 	assert_non_null(world->gate);
-	assert_int_equal(gate_listen(world->gate, world->listening, &err), 0);
+	assert_int_equal(gate_listen(world->gate, world->listening, NULL, &err), 0);
 }
 
 int

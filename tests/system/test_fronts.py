@@ -226,7 +226,7 @@ class FrontTests:
 
 
 class ChunkTests:
-    """For fronts that learn the length of an upload in chunks: php-fpm reads no body without."""
+    """php-fpm reads no body without a length: the front learns it, or weir does."""
 
     def test_upload_in_chunks(self):
         body = os.urandom(3 * MIB)
@@ -234,16 +234,6 @@ class ChunkTests:
         self.assertEqual(answer.status, 200)
         self.assertEqual(json.loads(answer.text), {
             "length": len(body), "sha256": hashlib.sha256(body).hexdigest()})
-
-
-class NoLengthTests:
-    """For fronts that pass an upload in chunks on without its length, which must not vanish."""
-
-    def test_upload_in_chunks_is_411(self):
-        answer = self.front.ask("/hash.php", "POST", body=os.urandom(3 * MIB), chunked=True)
-        self.assertEqual((answer.status, answer.is_whole), (411, True))
-        self.assertIn("Content-Length", answer.text)
-        self.assertEqual(self.front.ask("/index.php").status, 200)
 
 
 class NginxTests(FrontTests):
@@ -269,11 +259,11 @@ class NginxNotKept(ChunkTests, NginxTests, Case):
     keep = False
 
 
-class NginxKeptUnbuffered(NoLengthTests, NginxTests, Case):
+class NginxKeptUnbuffered(ChunkTests, NginxTests, Case):
     store_uploads = False
 
 
-class NginxNotKeptUnbuffered(NoLengthTests, NginxTests, Case):
+class NginxNotKeptUnbuffered(ChunkTests, NginxTests, Case):
     with_redis = True
     keep = False
     store_uploads = False

@@ -25,6 +25,8 @@ static const char usage[] =
 	"  --rate N --for S   an open loop: N requests a second for S seconds\n"
 	"  --connections N    of an open loop, at the most (1024)\n"
 	"  --clients N --requests M   a closed loop: N connections, M requests on each\n"
+	"  --ramp N           of a closed loop: N clients begin a second\n"
+	"  --stay             with --marks: connections are kept until the \"end\"\n"
 	"  --path P --host H  of the request (/ and localhost)\n"
 	"  --script FILE      SCRIPT_FILENAME\n"
 	"  --set NAME=VALUE   a further parameter, or field of an HTTP request\n"
@@ -128,6 +130,8 @@ static const struct option options[] = {
 	{ "connections", required_argument, NULL, 'C' },
 	{ "clients", required_argument, NULL, 'c' },
 	{ "requests", required_argument, NULL, 'n' },
+	{ "ramp", required_argument, NULL, 'R' },
+	{ "stay", no_argument, NULL, 'y' },
 	{ "path", required_argument, NULL, 'p' },
 	{ "host", required_argument, NULL, 'H' },
 	{ "script", required_argument, NULL, 's' },
@@ -166,6 +170,12 @@ set_option(struct plan *plan, int option)
 		break;
 	case 'n':
 		plan->requests = (uint64_t)number(optarg);
+		break;
+	case 'R':
+		plan->ramp = number(optarg);
+		break;
+	case 'y':
+		plan->stays = true;
 		break;
 	case 'v':
 		plan->vary = (uint64_t)number(optarg);

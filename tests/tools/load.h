@@ -32,6 +32,8 @@ struct plan {
 	double rate; /* requests a second; 0: closed loop */
 	double seconds; /* of an open loop */
 	uint64_t clients, requests; /* of a closed loop: connections, requests on each */
+	double ramp; /* clients that begin a second; 0: all at once */
+	bool stays; /* what has been asked keeps its connection until the end is marked */
 	uint64_t connections_max; /* of an open loop */
 	double timeout; /* of a request, in seconds */
 	bool has_marks; /* lines on standard input begin new phases */

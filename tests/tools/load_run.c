@@ -47,13 +47,23 @@ start_due(struct run *run, int64_t now)
 		connection_start(run, connection, due_us(run));
 }
 
+/* The time of the next client's first request. */
+static int64_t
+ramp_us(const struct run *run)
+{
+	const double ramp = run->plan->ramp;
+
+	return ramp > 0 ? run->began_us + (int64_t)((double)run->connection_count / ramp * 1e6) : 0;
+}
+
 /* Every idle client that has requests left goes on at once. Those that have none leave the list. */
 static void
 start_clients(struct run *run)
 {
 	struct connection *connection;
 
-	while (!is_spent(run) && (connection = connection_take(run)) != NULL) {
+	while (!is_spent(run) && (run->idle != NULL || ramp_us(run) <= now_us()) &&
+		(connection = connection_take(run)) != NULL) {
 		if (connection->left == 0)
 			continue;
 		connection->left--;
@@ -133,6 +143,9 @@ turn(struct run *run)
 	if (run->plan->rate > 0 && !is_spent(run) && due_us(run) < wake &&
 		run->busy_count < run->connection_max)
 		wake = due_us(run);
+	if (run->plan->ramp > 0 && run->connection_count < run->connection_max &&
+		ramp_us(run) < wake)
+		wake = ramp_us(run);
 	wait_for_events(run, wake);
 }
 
@@ -149,6 +162,7 @@ run_plan(struct run *run, const struct plan *plan)
 	run->began_us = now_us();
 	run->swept_us = run->began_us;
 	run->phase = run->first_phase = phase_new("start", run->began_us);
-	while (run->busy_count > 0 || !is_spent(run))
+	while (run->busy_count > 0 || !is_spent(run) ||
+		(plan->stays && run->has_marks && !run->is_ended))
 		turn(run);
 }

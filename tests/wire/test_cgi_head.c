@@ -212,6 +212,12 @@ static const struct row forms[] = {
 	ROW("Set-Cookie: a\nLink: b\nSet-Cookie: c\nLink: d\nSet-Cookie: a\n\n",
 		OK "Set-Cookie: a\r\nLink: b\r\nSet-Cookie: c\r\nLink: d\r\nSet-Cookie: "
 		   "a\r\n\r\n"),
+	ROW("WWW-Authenticate: Basic\nWWW-Authenticate: Bearer\n\n",
+		OK "WWW-Authenticate: Basic\r\nWWW-Authenticate: Bearer\r\n\r\n"),
+	/* What is for the web server passes. */
+	ROW("X-Sendfile: /srv/x\nX-Accel-Redirect: /y\nX-Accel-Buffering: no\n\n",
+		OK "X-Sendfile: /srv/x\r\nX-Accel-Redirect: /y\r\nX-Accel-Buffering: "
+		   "no\r\n\r\n"),
 	/* No end. */
 	ROW("", "MORE"),
 	ROW("A: b", "MORE"),

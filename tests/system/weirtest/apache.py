@@ -51,11 +51,14 @@ class _Apache(Front):
 
 
 class ApacheProxy(_Apache):
-    def __init__(self, place, socket, name="apache", reuse=True):
+    def __init__(self, place, socket, name="apache", reuse=True, learns_length=True):
+        """`learns_length`: of a body in chunks, before it is passed on."""
         super().__init__(place, name)
         snippet = Snippet("apache-weir-proxy-fcgi.conf").put("/run/weir/weir.sock", socket)
         if not reuse:
             snippet.put("enablereuse=on", "enablereuse=off")
+        if not learns_length:
+            snippet.put("SetEnv proxy-sendcl 1", "")
         self.config = self._configure(("proxy", "proxy_fcgi"), snippet)
 
 

@@ -163,12 +163,14 @@ def _pieces(body, chunked):
 
 
 def connect(address, timeout=30):
-    """To a port of this host, or to a unix socket's path."""
+    """To a port of this host, a pair of an address and a port, or a unix socket's path."""
     family = socket.AF_UNIX if isinstance(address, str) else socket.AF_INET
+    if isinstance(address, int):
+        address = ("127.0.0.1", address)
     peer = socket.socket(family, socket.SOCK_STREAM)
     peer.settimeout(timeout)
     try:
-        peer.connect(address if isinstance(address, str) else ("127.0.0.1", address))
+        peer.connect(address)
     except BaseException:
         peer.close()
         raise

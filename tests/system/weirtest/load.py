@@ -38,9 +38,9 @@ class Request(NamedTuple):
 
 
 class Load:
-    def __init__(self, address, *, marks=False, keep=False, params=None, **options):
+    def __init__(self, address, *, marks=False, keep=False, stay=False, params=None, **options):
         """`address`: a port (HTTP) or a socket's path (FastCGI). Options are fcgi_load's:
-        rate=500, seconds=3, or clients=20, requests=20; path, host, script, vary, timeout; each=a
+        rate=500, seconds=3, or clients=20, requests=20, ramp=10; path, host, script, vary, timeout; each=a
         file that requests() reads when the load has ended."""
         self._each = options.get("each")
         command = [PROGRAM]
@@ -52,6 +52,7 @@ class Load:
             command += ["--set", f"{name}={value}"]
         command += ["--marks"] if marks else []
         command += ["--keep"] if keep else []
+        command += ["--stay"] if stay else []
         command += [f"tcp:127.0.0.1:{address}" if isinstance(address, int) else f"unix:{address}"]
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,

@@ -34,14 +34,16 @@ def program():
 
 
 class PhpFpm(Server):
-    def __init__(self, place, name="php", children=8):
+    def __init__(self, place, name="php", children=8, prepend=None):
+        """`prepend`: a script that runs before each."""
         super().__init__(place, name)
         self.socket = place.socket(name)
         self.documents = place.documents
         user = worker_user()
         self.config = place.write(name + ".conf", CONFIG.format(
             log=place.log(name), socket=self.socket, children=children, tmp=place.sub("tmp"),
-            user="" if user is None else f"user = {user}\ngroup = {user}"))
+            user="" if user is None else f"user = {user}\ngroup = {user}")
+            + ("" if prepend is None else f"php_admin_value[auto_prepend_file] = {prepend}\n"))
 
     def command(self):
         return [program(), "--nodaemonize", "--fpm-config", self.config]

@@ -1,0 +1,134 @@
+/* Which CGI program a request is for, and which are none. */
+#include "programs.h"
+
+#include "weir/fcgi.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+static void
+assert_body(const struct talk *talk, const char *expected)
+{
+	assert_row(talk->result == EXCHANGE_COMPLETE, "%s: %s", exchange_result_names[talk->result],
+		talk->why);
+	assert_slice(buf_slice(&talk->body), slice_of(expected));
+}
+
+static void
+the_path_is_split_at_the_program(void **state)
+{
+	static const struct {
+		const char *script_filename, *document_root, *script_name;
+		const char *expected; /* SCRIPT_NAME PATH_INFO */
+	} rows[] = {
+		{ "/x", "", "/cgi/x", "/cgi/x " },
+		{ "/x/more/path", "", "/cgi/x/more/path", "/cgi/x /more/path" },
+		{ "/d/x/", "", "/cgi/d/x/", "/cgi/d/x /" },
+		{ NULL, "", "/d/x/a/b", "/d/x /a/b" },
+		{ NULL, "/d", "/x", "/x " },
+	};
+
+	(void)state;
+	assert_int_equal(mkdir(directory_path(&directory, "d").text, 0755), 0);
+	program_write("x", "printf 'X: y\r\n\r\n%s %s' \"$SCRIPT_NAME\" \"$PATH_INFO\"");
+	program_write("d/x", "printf 'X: y\r\n\r\n%s %s' \"$SCRIPT_NAME\" \"$PATH_INFO\"");
+	for (size_t i = 0; i < LENGTH_OF(rows); i++) {
+		char filename[200] = "", root[200];
+		struct talk talk;
+		struct buf params;
+
+		if (rows[i].script_filename != NULL)
+			(void)snprintf(filename, sizeof filename, "%s%s", directory.path,
+				rows[i].script_filename);
+		(void)snprintf(root, sizeof root, "%s%s", directory.path, rows[i].document_root);
+		bytes_init(&params);
+		put_pairs(&params,
+			(const char *const[]){ "SCRIPT_FILENAME", filename, "DOCUMENT_ROOT", root,
+				"SCRIPT_NAME", rows[i].script_name, NULL });
+		assert_true(talk_start_raw(&talk, pool, buf_slice(&params)));
+		exchange_body_end(talk.exchange);
+		talk_finish(&talk);
+		assert_body(&talk, rows[i].expected);
+		buf_release(&params);
+		talk_release(&talk);
+	}
+}
+
+static void
+what_is_no_program_is_refused(void **state)
+{
+	static const struct {
+		const char *name;
+		enum exchange_result result;
+	} rows[] = {
+		{ "not-there", EXCHANGE_NOT_FOUND },
+		{ "d", EXCHANGE_FORBIDDEN },
+		{ "d/not-there", EXCHANGE_FORBIDDEN },
+		{ "../../../bin/true", EXCHANGE_FORBIDDEN },
+		{ "d/../../../bin/true", EXCHANGE_FORBIDDEN },
+		{ "link-out", EXCHANGE_FORBIDDEN },
+		{ "way-out/true", EXCHANGE_FORBIDDEN },
+		{ "loop", EXCHANGE_FORBIDDEN },
+		{ "not-executable", EXCHANGE_FORBIDDEN },
+		{ "setuid", EXCHANGE_FORBIDDEN },
+		{ "fifo", EXCHANGE_FORBIDDEN },
+		{ "no-interpreter", EXCHANGE_REFUSED },
+		{ "no-format", EXCHANGE_REFUSED },
+		{ "link-in", EXCHANGE_COMPLETE },
+	};
+	char text[300];
+
+	(void)state;
+	program_write("x", "printf 'X: y\r\n\r\nok'");
+	program_write("setuid", "printf 'X: y\r\n\r\nno'");
+	directory_write(&directory, "not-executable", SLICE("#!/bin/sh\n"));
+	directory_write(&directory, "no-interpreter", SLICE("#!/not/there\n"));
+	directory_write(&directory, "no-format", SLICE("\177garbage\n"));
+	(void)snprintf(text, sizeof text,
+		"cd %s && mkdir d && ln -s /bin/true link-out && ln -s /bin way-out && "
+		"ln -s loop loop && ln -s x link-in && mkfifo -m 755 fifo && chmod 4755 setuid && "
+		"chmod 755 no-interpreter no-format",
+		directory.path);
+	assert_int_equal(system(text), 0);
+	for (size_t i = 0; i < LENGTH_OF(rows); i++) {
+		struct talk talk;
+
+		program_run(&talk, rows[i].name, NULL);
+		assert_row(talk.result == rows[i].result, "%s: %s: %s", rows[i].name,
+			exchange_result_names[talk.result], talk.why);
+		assert_true((talk.why[0] == '\0') == (talk.result == EXCHANGE_COMPLETE));
+		talk_release(&talk);
+	}
+}
+
+static void
+one_program_takes_all(void **state)
+{
+	const struct directory_path path = directory_path(&directory, "x");
+	struct talk talk;
+
+	(void)state;
+	programs.root = NULL;
+	programs.program = path.text;
+	programs_renew();
+	program_write("x", "printf 'X: y\r\n\r\n%s' \"$SCRIPT_FILENAME $PATH_INFO\"");
+	program_run(&talk, "anything", (const char *const[]){ "PATH_INFO", "/a", NULL });
+	char expected[200];
+
+	(void)snprintf(expected, sizeof expected, "%s /a", path.text);
+	assert_body(&talk, expected);
+	talk_release(&talk);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(the_path_is_split_at_the_program),
+		TEST(what_is_no_program_is_refused),
+		TEST(one_program_takes_all),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,160 @@
+#!/usr/bin/python3 -B
+"""Bodies that come without their length: what is in them arrives, and nothing is left of them."""
+
+import hashlib
+import json
+import os
+
+import weirtest
+from weirtest import ApacheProxy, Case, Nginx, PhpFpm, Weir, Zeros, fcgi, wait_until
+from weirtest.client import connect
+
+ROUTES = """\
+[backend]
+spool = 12m
+
+[backend program]
+type = cgi
+program = {program}
+
+[limit one]
+policy = 1/1d
+
+[route program]
+script = /program
+backend = program
+
+[route one]
+script = /limited.php
+limit = one
+backend = php
+
+[route default]
+match = *
+backend = php
+"""
+
+PROGRAM = """\
+#!/bin/sh
+echo "Content-Type: text/plain"
+echo
+echo "$CONTENT_LENGTH ${HTTP_TRANSFER_ENCODING-none} $(sha256sum | cut -d' ' -f1)"
+"""
+
+MIB = 1024 * 1024
+
+
+class Bodies(Case):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.php = cls.start_for_class(PhpFpm(cls.place))
+        program = cls.place.sub("bin", "program")
+        with open(program, "w", encoding="ascii") as file:
+            file.write(PROGRAM)
+        os.chmod(program, 0o755)
+        cls.weir = cls.start_for_class(Weir(
+            cls.place, cls.php, ROUTES.format(program=program),
+            weir="spool_directory = " + cls.place.sub("tmp")))
+
+    def stored(self):
+        """How many bodies weir holds on the disk."""
+        links = (os.path.join(f"/proc/{self.weir.pid}/fd", name)
+                 for name in os.listdir(f"/proc/{self.weir.pid}/fd"))
+        return sum(self.place.sub("tmp") in os.readlink(link) for link in links
+                   if os.path.lexists(link))
+
+    def assert_nothing_is_left(self):
+        wait_until(lambda: self.weir.metrics().get("weir_requests_in_flight") == 0,
+                   "weir has no request left", 2)
+        self.assertEqual(self.stored(), 0)
+        self.assertEqual([name for name in os.listdir(self.place.sub("tmp"))
+                          if name.startswith("weir-")], [])
+
+
+class WithoutAFront(Bodies):
+    def test_program(self):
+        """For a program as for php-fpm: without CONTENT_LENGTH it would read nothing."""
+        body = os.urandom(3 * MIB)
+        params = fcgi.usual_params("/program", self.place.documents, REQUEST_METHOD="POST",
+                                   HTTP_TRANSFER_ENCODING="chunked")
+        reply = fcgi.ask(self.weir.socket, params, body=body)
+        self.assertEqual(reply.body.decode(),
+                         f"{len(body)} none {hashlib.sha256(body).hexdigest()}\n")
+        self.assert_nothing_is_left()
+
+
+class FrontTests:
+    """Web servers that pass on an upload in chunks as it comes."""
+
+    def make_front(self, name, **how):
+        raise NotImplementedError
+
+    def each_front(self):
+        for keep in (True, False):
+            with self.subTest(keep=keep):
+                yield self.start(self.make_front(f"front-{keep}-{self._testMethodName}", keep))
+
+    def outcomes(self):
+        return {name: self.weir.metrics().total("weir_requests_total", outcome=name)
+                for name in ("admitted", "client_gone", "no_length", "backend_failed")}
+
+    def test_upload_of_10_mib(self):
+        body = os.urandom(10 * MIB)
+        for front in self.each_front():
+            answer = front.ask("/hash.php", "POST", body=body, chunked=True)
+            self.assertEqual(answer.status, 200)
+            self.assertEqual(json.loads(answer.text), {
+                "length": len(body), "sha256": hashlib.sha256(body).hexdigest()})
+            self.assert_nothing_is_left()
+
+    def test_upload_that_is_too_large(self):
+        for front in self.each_front():
+            answer = front.ask("/hash.php", "POST", body=Zeros(13 * MIB), chunked=True)
+            self.assertEqual((answer.status, answer.is_whole), (413, True))
+            self.assert_nothing_is_left()
+            self.assertEqual(front.ask("/index.php").status, 200)
+        # One line a minute.
+        self.assert_logged(self.weir, 1, "answered with 413")
+
+    def test_upload_that_is_rejected(self):
+        for front in self.each_front():
+            seen = {front.ask("/limited.php").status for _ in range(2)}
+            self.assertIn(429, seen)
+            answer = front.ask("/limited.php", "POST", body=Zeros(10 * MIB), chunked=True)
+            self.assertEqual((answer.status, answer.is_whole), (429, True))
+            self.assert_nothing_is_left()
+
+    def test_client_that_goes_in_the_middle(self):
+        for front in self.each_front():
+            before = self.outcomes()
+            peer = connect(front.port)
+            peer.sendall(b"POST /hash.php HTTP/1.1\r\nHost: localhost\r\n"
+                         b"Transfer-Encoding: chunked\r\n\r\n")
+            for _ in range(20):
+                peer.sendall(b"10000\r\n" + bytes(65536) + b"\r\n")
+            wait_until(lambda: self.stored() == 1, "the body is being stored", 10)
+            peer.close()
+            self.assert_nothing_is_left()
+            after = self.outcomes()
+            self.assertEqual({name for name in after if after[name] != before[name]},
+                             {"client_gone"})
+            self.assertEqual(self.weir.metrics().get("weir_backend_in_flight", backend="php"), 0)
+
+
+class BehindNginx(FrontTests, Bodies):
+    needs = ("nginx",)
+
+    def make_front(self, name, keep):
+        return Nginx(self.place, self.weir.socket, name, keep=keep, store_uploads=False)
+
+
+class BehindApache(FrontTests, Bodies):
+    needs = ("apache2",)
+
+    def make_front(self, name, keep):
+        return ApacheProxy(self.place, self.weir.socket, name, reuse=keep, learns_length=False)
+
+
+if __name__ == "__main__":
+    weirtest.main()
