@@ -95,10 +95,14 @@ head_content_length(const struct front_request *request, uint64_t *length, struc
 				   name = SLICE("CONTENT_LENGTH=");
 		uint64_t one;
 
-		/* Empty: nginx's way to say that there is none. */
-		if (!slice_has_prefix(entry, name) || entry.len == name.len)
+		if (!slice_has_prefix(entry, name))
 			continue;
-		if (parse_uint(slice_skip(entry, name.len), INT64_MAX, &one) != 0)
+		const struct slice value = slice_skip(entry, name.len);
+
+		/* nginx's way to say that there is none, and Caddy's that it does not know. */
+		if (value.len == 0 || slice_is(value, SLICE("-1")))
+			continue;
+		if (parse_uint(value, INT64_MAX, &one) != 0)
 			return err_set(err, "CONTENT_LENGTH is no number");
 		if (*length != UINT64_MAX && *length != one)
 			return err_set(err, "CONTENT_LENGTH comes twice, with different values");

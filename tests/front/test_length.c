@@ -139,15 +139,16 @@ body_without_its_length_ends_where_it_ends(void **state)
 	const int fd = rig_connect(&rig);
 
 	(void)state;
-	for (unsigned i = 0; i < 2 * LENGTH_OF(sizes); i++) {
-		const size_t sent = sizes[i / 2];
+	for (unsigned i = 0; i < 3 * LENGTH_OF(sizes); i++) {
+		const size_t sent = sizes[i / 3];
 		struct answer answer;
 		char expected[32];
 
-		/* nginx sends an empty one, Apache none. */
+		/* nginx sends an empty one, Caddy -1, Apache none. */
 		ask_begin(fd, true,
 			(const char *const[]){ "MODE", "body",
-				i % 2 == 0 ? "CONTENT_LENGTH" : "CONTENT_TYPE", "", NULL });
+				i % 3 == 0 ? "CONTENT_TYPE" : "CONTENT_LENGTH",
+				i % 3 == 1 ? "-1" : "", NULL });
 		assert_true(send_body(fd, sent, true));
 		answer_read(&answer, fd, 1);
 		assert_true(answer_is_whole(&answer));
@@ -183,8 +184,8 @@ body_without_its_length_that_breaks_off_is_no_body(void **state)
 static void
 content_length_that_is_none_is_400(void **state)
 {
-	static const char *const lengths[] = { "-1", "+1", "1e3", "x", " 1", "1 ", "1,1", "0x10",
-		"9223372036854775808", "99999999999999999999999" };
+	static const char *const lengths[] = { "-2", "-", "-0", "-01", "+1", "1e3", "x", " 1", "1 ",
+		"1,1", "0x10", "9223372036854775808", "99999999999999999999999" };
 
 	(void)state;
 	for (size_t i = 0; i < LENGTH_OF(lengths); i++) {

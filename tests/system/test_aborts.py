@@ -161,15 +161,6 @@ class FrontTests:
         before = self.application.asked
         return lambda: self.application.asked > before
 
-    def test_while_the_application_is_connected_to(self):
-        waits = self.weir.metrics().total("weir_backend_in_flight", backend="full")
-        self.assert_abort(
-            lambda: self.request("/full.php", "do=reads"),
-            lambda: self.weir.metrics().total("weir_backend_in_flight", backend="full") > waits)
-
-    def test_while_the_answer_is_waited_for(self):
-        self.assert_abort(lambda: self.request("/a.php", "do=reads"), self.asked())
-
     def test_in_the_middle_of_the_answer(self):
         def begin():
             peer = self.request("/a.php", "do=begins")
@@ -181,7 +172,20 @@ class FrontTests:
         self.assert_abort(begin, self.asked())
 
 
-class StreamTests(FrontTests):
+class WaitTests(FrontTests):
+    """For those that notice a client's end before the answer has begun."""
+
+    def test_while_the_application_is_connected_to(self):
+        waits = self.weir.metrics().total("weir_backend_in_flight", backend="full")
+        self.assert_abort(
+            lambda: self.request("/full.php", "do=reads"),
+            lambda: self.weir.metrics().total("weir_backend_in_flight", backend="full") > waits)
+
+    def test_while_the_answer_is_waited_for(self):
+        self.assert_abort(lambda: self.request("/a.php", "do=reads"), self.asked())
+
+
+class StreamTests(WaitTests):
     """For those that pass a body on before it is whole."""
 
     def test_upload(self):
@@ -216,6 +220,7 @@ class Raw(StreamTests, Aborts):
     def test_head(self):
         """Nobody has been asked for it, and nobody counts it."""
         whole = fcgi.request(fcgi.usual_params("/a.php"))
+        wait_until(lambda: self.now()["connections"] == 0, "those of other tests are gone")
         before, total = self.now(), self.weir.metrics().total("weir_requests_total")
         for sent in (whole[:20], whole[:60]):
             peer = connect(self.address)
@@ -282,7 +287,8 @@ class BehindLighttpd(HttpTests, Aborts):
     needs = ("lighttpd",)
 
     def leave(self, peer):
-        """As far as lighttpd can tell, who only ends his connection may still read."""
+        """As far as lighttpd can tell, who only ends his connection may still read. Before an
+        answer has begun it does not look at the client at all."""
         peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         peer.close()
 
