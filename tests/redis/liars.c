@@ -17,11 +17,6 @@ static struct address seeds[LIARS];
 
 /* ---- servers ---- */
 
-struct served {
-	struct liar *liar;
-	struct fake_peer peer;
-};
-
 /* On and on, as if there were no end to the servers. */
 static void
 send_endless(struct fake_peer *peer)
@@ -115,43 +110,23 @@ answer(struct liar *liar, struct fake_peer *peer, const redisReply *command)
 	}
 }
 
-static void *
-serve_one(void *context)
+static void
+serve_one(void *context, struct fake_peer *peer)
 {
-	struct served *served = context;
 	redisReply *command;
 
-	while ((command = fake_read(&served->peer)) != NULL) {
-		answer(served->liar, &served->peer, command);
+	while ((command = fake_read(peer)) != NULL) {
+		answer(context, peer, command);
 		freeReplyObject(command);
 	}
-	(void)close(served->peer.fd);
-	redisReaderFree(served->peer.reader);
-	free(served);
-	return NULL;
 }
 
-/* Ends when the listener is shut. */
 static void *
 accept_all(void *context)
 {
 	struct liar *liar = context;
-	int fd;
 
-	while ((fd = accept(liar->listener, NULL, NULL)) >= 0) {
-		struct served *served = calloc(1, sizeof *served);
-		pthread_t thread;
-
-		if (served == NULL)
-			abort();
-		served->liar = liar;
-		served->peer = (struct fake_peer){
-			.fd = fd, .reader = redisReaderCreate(), .seen = &liar->seen
-		};
-		if (pthread_create(&thread, NULL, serve_one, served) != 0)
-			abort();
-		(void)pthread_detach(thread);
-	}
+	fake_accept_all(liar->listener, &liar->seen, serve_one, liar);
 	return NULL;
 }
 

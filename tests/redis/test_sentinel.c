@@ -32,45 +32,20 @@ static struct spot spots[SPOTS];
 static _Atomic bool is_mute; /* spots[0] answers no checks */
 static struct made_limit made;
 
-struct served {
-	struct spot *spot;
-	struct fake_peer peer;
-};
-
-static void *
-serve_one(void *context)
+static void
+serve_spot(void *context, struct fake_peer *peer)
 {
-	struct served *served = context;
+	struct spot *spot = context;
 
-	served->spot->serve(served->spot, &served->peer);
-	(void)close(served->peer.fd);
-	redisReaderFree(served->peer.reader);
-	free(served);
-	return NULL;
+	spot->serve(spot, peer);
 }
 
-/* Ends when the listener is shut. */
 static void *
 accept_all(void *context)
 {
 	struct spot *spot = context;
-	int fd;
 
-	while ((fd = accept(spot->listener, NULL, NULL)) >= 0) {
-		struct served *served = calloc(1, sizeof *served);
-		pthread_t thread;
-
-		if (served == NULL)
-			abort();
-		served->spot = spot;
-		served->peer = (struct fake_peer){
-			.fd = fd, .reader = redisReaderCreate(), .seen = &spot->seen
-		};
-		(void)atomic_fetch_add(&spot->seen.connections, 1);
-		if (pthread_create(&thread, NULL, serve_one, served) != 0)
-			abort();
-		(void)pthread_detach(thread);
-	}
+	fake_accept_all(spot->listener, &spot->seen, serve_spot, spot);
 	return NULL;
 }
 
