@@ -3,8 +3,7 @@
  * (memory_area), so that an outage costs the host a few deadlines and not a few for each process.
  *
  *     CLOSED --failure--> OPEN --a probe succeeded--> CLOSED
- *                          '--a probe failed--> OPEN, for twice as long, up to
- * BREAKER_BACKOFF_MAX_US
+ *                          '--a probe failed--> OPEN, for twice as long, up to a maximum
  *
  * While it is open one process at a time may probe, with a check of its own on a key of its own and
  * never with a client's request. Times are monotonic, which is one clock for all processes of a
@@ -25,7 +24,13 @@ struct breaker;
 
 enum { BREAKER_BACKOFF_MIN_US = 100000, BREAKER_BACKOFF_MAX_US = 1000000, BREAKER_MISSES = 3 };
 
-/* Where the breakers are, each area `size` bytes: zero at first, and room for a few. */
+/*
+ * Where the breakers are, each area `size` bytes, aligned for 64-bit numbers and zero at first. It
+ * has room for as many breakers as go into it, with a number aside. A place belongs to nobody in
+ * particular while its breaker is closed, so it is the room for those that are open at a time.
+ */
+enum { BREAKER_SIZE = 48 };
+
 struct breaker_areas {
 	void *host; /* shared by all processes; NULL: each is the process's own */
 	void *process; /* shared by its threads; NULL: each is the caller's own */
@@ -34,7 +39,8 @@ struct breaker_areas {
 
 /*
  * The breaker of this target, which tells the server and how it is used; the same target gives the
- * same breaker everywhere. When an area is full the next smaller one serves. NULL: no memory.
+ * same breaker everywhere. When an area is full of open ones the next smaller one serves. NULL: no
+ * memory. Of one thread; others attach to the same target.
  */
 struct breaker *
 breaker_attach(const struct breaker_areas *areas, struct slice target) WEIR_MUST_CHECK;
@@ -75,5 +81,9 @@ int64_t breaker_probe_at(struct breaker *breaker, int64_t now_us);
 
 /* A probe went well. True if this call closed it. */
 bool breaker_close(struct breaker *breaker);
+
+/* After it was opened: whether no other process sees that, since the host's area is full, and
+ * nobody was told so yet. True for one caller of the host. */
+bool breaker_tell_full(struct breaker *breaker);
 
 #endif

@@ -37,9 +37,10 @@ enum identity_source {
 
 struct config_identity_part {
 	enum identity_source source;
-	const char *name; /* of a header, cookie, parameter or variable, as written; else NULL */
-	const char *param; /* of a header or variable, as FastCGI names it: HTTP_X_API_KEY; else
-			      NULL */
+	const char *name; /* of a header, cookie, parameter or variable, as written, for people;
+			     else NULL */
+	const char *param; /* of a header or variable, as FastCGI names it: HTTP_X_API_KEY; of a
+			      parameter in any case (nocase), in small letters; else NULL */
 	unsigned prefix_4, prefix_6; /* of an IP: bits that count, 1 to 32 and 1 to 128; 32 and 64
 					if not given */
 	bool known; /* present only if an override of this limit names its value */

@@ -2,10 +2,9 @@
  * A server asked about itself, once: whether it may be used for limits as it is meant to, by the
  * commands that limits need. For `weir check --connect`; `serve` never asks all this.
  *
- * All is asked over one connection, one question after the other, and in all that takes
- * INQUIRY_DEADLINES deadlines of a decision at the most, 2 s at the least: whoever asks is a person
- * who would rather wait than be told that it is slow. What is written is one key of its own, which
- * is removed, and expires if it cannot be.
+ * All is asked over one connection, one question after the other. Several servers may be asked at
+ * the same time. What is written is one key of its own, which is removed, and expires if it cannot
+ * be.
  */
 #ifndef WEIR_INQUIRY_H
 #define WEIR_INQUIRY_H
@@ -16,14 +15,16 @@ enum {
 	INQUIRY_DEADLINES = 20,
 	INQUIRY_WORD_SIZE = 32,
 	INQUIRY_TEXT_SIZE = 256,
-	INQUIRY_MASTERS_MAX = 64,
+	INQUIRY_SERVERS_MAX = 256,
+	INQUIRY_ALL_SLOTS = 16384, /* of a cluster */
 };
 
 /* What the server is to be. */
 enum inquiry_kind {
 	INQUIRY_ALONE, /* `server` of [redis] */
 	INQUIRY_MASTER_OF_SENTINELS, /* what sentinels name */
-	INQUIRY_NODE, /* of a cluster */
+	INQUIRY_REPLICA, /* of such a master; it is to be as good as its master one day */
+	INQUIRY_NODE, /* of a cluster, be it a master or a replica */
 	INQUIRY_SENTINEL,
 };
 
@@ -67,6 +68,12 @@ enum inquiry_mode {
 	INQUIRY_MODE_SENTINEL,
 };
 
+/* Whom a server knows. */
+struct inquiry_server {
+	struct address address;
+	unsigned slots; /* of a cluster, that it has as their master; 0: none, or it is a replica */
+};
+
 struct inquiry_report {
 	enum inquiry_end end;
 	int error; /* the errno of INQUIRY_UNREACHED */
@@ -89,21 +96,30 @@ struct inquiry_report {
 	uint64_t maxmemory, used_memory; /* bytes; maxmemory 0: as much as there is */
 	char policy[INQUIRY_WORD_SIZE];
 
-	/* The one that a sentinel names, or those of a cluster. */
-	struct address masters[INQUIRY_MASTERS_MAX];
-	unsigned master_count;
+	/* The master that a sentinel names; the replicas that a master names; all servers of a
+	 * cluster. */
+	struct inquiry_server servers[INQUIRY_SERVERS_MAX];
+	unsigned server_count;
+	bool names_more; /* than there is room for */
+	bool is_served[INQUIRY_ALL_SLOTS]; /* of a cluster: somebody is named who has the slot */
 };
 
 struct inquiry;
 typedef void inquiry_fn(void *context, const struct inquiry_report *report);
 
+/* When an inquiry that begins now should be over: in INQUIRY_DEADLINES deadlines of a decision, in
+ * 2 s at the least, since whoever asks is a person who would rather wait than be told that it is
+ * slow. */
+int64_t inquiry_end_us(struct loop *loop, int64_t deadline_us);
+
 /*
- * `settings` as of the store, with `server` the one to be asked, and must last. The call comes from
- * the loop, never from within; the inquiry is freed behind it. NULL: no memory.
+ * `settings` as of the store, with `server` the one to be asked; what is pointed to must last. The
+ * call comes from the loop, by `end_us` at the latest, never from within. The report lasts until
+ * the inquiry is freed, which is not done in the call. NULL: no memory.
  */
 struct inquiry *
 inquiry_start(struct loop *loop, struct resolver *resolver, const struct redis_settings *settings,
-	enum inquiry_kind kind, inquiry_fn *done, void *context) WEIR_MUST_CHECK;
+	enum inquiry_kind kind, int64_t end_us, inquiry_fn *done, void *context) WEIR_MUST_CHECK;
 void inquiry_free(struct inquiry *inquiry);
 
 /* What may cure it, for the server's own words or a reason; NULL: waiting, perhaps. */

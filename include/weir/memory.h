@@ -12,7 +12,7 @@
 
 struct memory;
 
-enum { MEMORY_SIZE_MIN = 1024 * 1024, MEMORY_AREA_SIZE = 1024 };
+enum { MEMORY_SIZE_MIN = 1024 * 1024, MEMORY_AREA_SIZE = 65536 };
 
 /*
  * Opens the file or makes it, `size` bytes large. It must be a regular file of our own user that no

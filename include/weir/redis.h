@@ -39,7 +39,8 @@ struct redis_cluster {
 	unsigned count; /* 0: it is none */
 };
 
-/* Beyond that a cluster's servers are not known; each thread has a connection to each of them. */
+/* Beyond that a cluster's servers are not known; each thread has a connection, and so a descriptor,
+ * for each of them at the most. */
 enum { REDIS_CLUSTER_SERVERS_MAX = 1000 };
 
 /* What is pointed to is the caller's and must last. */
@@ -87,6 +88,11 @@ struct store *redis_store(struct redis *redis);
  * The store over a Redis Cluster: a store of its own, with its breaker, over each of its servers,
  * so that one which is away takes no more with it than its keys. `breaker` is redis_breaker's; the
  * servers' own are in `areas`. Seeds are connected to at once.
+ *
+ * However many servers there are, and whatever they say: together they have four times as many
+ * calls that wait as one store, 16 MiB of commands that are not answered and 16 MiB of answers that
+ * are not whole; and they keep as many leases as one store. A server that would have more is
+ * refused it (UNAVAILABLE_OVERLOAD), or loses its connection.
  *
  * A check whose keys are in several slots is decided slot by slot, by the one deadline. What was
  * spent before a slot rejects is given back unless that might let more pass; so some may stay

@@ -18,7 +18,7 @@ struct tls *tls_new(struct err *err) WEIR_MUST_CHECK;
 /* After the last stream that uses it. NULL is let pass. */
 void tls_free(struct tls *tls);
 
-/* Whom to trust: the certificates of a PEM file; NULL: whom the system trusts. */
+/* Whom to trust: the certificates of a PEM file; NULL: whom the system trusts now. */
 int tls_trust(struct tls *tls, const char *file, struct err *err) WEIR_MUST_CHECK;
 
 /*

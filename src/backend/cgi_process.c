@@ -138,10 +138,12 @@ cgi_process_leave(struct cgi_process *process, int64_t may_run_us)
 	}
 	process->is_counted = true;
 	pool_count_left(process->pool);
-	if (may_run_us == 0)
-		on_rung(process);
-	else
+	if (may_run_us > 0) {
 		timer_set(process->ladder, loop_now_us(process->loop) + may_run_us);
+		return;
+	}
+	on_rung(process);
+	settle(process);
 }
 
 /* ---- standard input ---- */

@@ -1,20 +1,17 @@
 /*
- * Whom `weir check --connect` asks: the server; or the sentinels, and the master that they name; or
- * those servers of a cluster that the file names, and the masters that they tell of. One after the
- * other; each in its own time (inquiry.h).
+ * Whom `weir check --connect` asks: the server; or the sentinels, the masters that they name, and
+ * the replicas that these name; or those servers of a cluster that the file names, and all that
+ * they tell of. All at the same time, and whoever is heard of as soon as that is; the whole is over
+ * at one end (inquiry.h).
+ *
+ * What they say is told when all have answered, in the order in which they were found: what one of
+ * them lacks may be no fault by what another says (connect_together.c).
  */
 #include "connect.h"
 
 #include <stdarg.h>
 #include <stdio.h>
-
-struct connect {
-	struct surroundings look;
-	const struct snapshot *snapshot;
-	struct loop *loop;
-	struct resolver *resolver;
-	struct inquiry_report report; /* the last */
-};
+#include <stdlib.h>
 
 void
 connect_say(const struct connect_view *view, enum severity severity, const char *key,
@@ -49,156 +46,127 @@ settings_of(const struct connect *connect, const struct address *server, enum in
 	};
 }
 
-static void
-on_report(void *context, const struct inquiry_report *report)
-{
-	struct connect *connect = context;
-
-	connect->report = *report;
-	loop_stop(connect->loop);
-}
-
-/* Asks and says. False: it is of no use, which is no error of one that may be away. */
-static bool
-ask(struct connect *connect, const struct address *server, enum inquiry_kind kind, const char *key,
-	bool may_be_away)
-{
-	const struct redis_settings settings = settings_of(connect, server, kind);
-	struct connect_view view = { .look = connect->look,
-		.kind = kind,
-		.key = key,
-		.may_be_away = may_be_away,
-		.settings = &settings };
-	struct inquiry *inquiry = inquiry_start(
-		connect->loop, connect->resolver, &settings, kind, on_report, connect);
-
-	(void)address_text(server, view.name);
-	if (inquiry == NULL) {
-		connect_say(&view, SEVERITY_ERROR, key, "no memory to ask it");
-		return false;
-	}
-	loop_run(connect->loop);
-	inquiry_free(inquiry);
-	return connect_words(&view, &connect->report);
-}
-
-/* ---- sentinels ---- */
-
-struct named_masters {
-	struct address first;
-	unsigned count; /* of sentinels that name one */
-};
-
-static void
-take_word(struct connect *connect, struct named_masters *masters, const struct address *sentinel)
-{
-	const struct address *master = &connect->report.masters[0];
-	char names[2][ADDRESS_TEXT_SIZE], own[ADDRESS_TEXT_SIZE];
-
-	if (masters->count++ == 0) {
-		masters->first = *master;
-		return;
-	}
-	if (address_is(&masters->first, master))
-		return;
-	surroundings_say(&connect->look, SEVERITY_WARNING,
-		&(const struct named_key){ "redis", "", "sentinel", 0 },
-		"%s names %s as the master, and others name %s; if no failover is under way, they "
-		"do not know each other",
-		address_text(sentinel, own), address_text(master, names[0]),
-		address_text(&masters->first, names[1]));
-}
-
-static void
-ask_sentinels(struct connect *connect)
-{
-	const struct config *config = connect->snapshot->config;
-	struct named_masters masters = { .count = 0 };
-
-	for (unsigned i = 0; i < config->redis_sentinel_count; i++) {
-		const struct address *sentinel = &config->redis_sentinels[i];
-
-		if (ask(connect, sentinel, INQUIRY_SENTINEL, "sentinel", true) &&
-			connect->report.master_count > 0)
-			take_word(connect, &masters, sentinel);
-	}
-	if (masters.count > 0)
-		(void)ask(connect, &masters.first, INQUIRY_MASTER_OF_SENTINELS, "master", false);
-	else
-		surroundings_say(&connect->look, SEVERITY_ERROR,
-			&(const struct named_key){ "redis", "", "sentinel", 0 },
-			"none of them names the master");
-}
-
-/* ---- a cluster ---- */
-
-struct servers {
-	struct address list[INQUIRY_MASTERS_MAX];
-	unsigned count;
-};
+/* ---- asking ---- */
 
 static bool
-has_server(const struct servers *servers, const struct address *server)
+is_asked_already(
+	const struct connect *connect, const struct address *server, enum inquiry_kind kind)
 {
-	for (unsigned i = 0; i < servers->count; i++) {
-		if (address_is(&servers->list[i], server))
+	for (unsigned i = 0; i < connect->count; i++) {
+		const struct asked *asked = &connect->list[i];
+
+		if (asked->view.kind == kind && address_is(&asked->settings.server, server))
 			return true;
 	}
 	return false;
 }
 
-static void
-add_server(struct servers *servers, const struct address *server)
-{
-	if (servers->count < INQUIRY_MASTERS_MAX && !has_server(servers, server))
-		servers->list[servers->count++] = *server;
-}
+static void on_report(void *context, const struct inquiry_report *report);
 
+/* `by` tells of it; NULL: the file. */
 static void
-ask_node(struct connect *connect, const struct address *server, bool may_be_away,
-	struct servers *answered, struct servers *masters)
+ask(struct connect *connect, const struct address *server, enum inquiry_kind kind, const char *key,
+	const struct asked *by)
 {
-	(void)ask(connect, server, INQUIRY_NODE, "cluster", may_be_away);
-	if (connect->report.end != INQUIRY_ANSWERED)
+	if (is_asked_already(connect, server, kind))
 		return;
-	add_server(answered, server);
-	for (unsigned i = 0; i < connect->report.master_count; i++)
-		add_server(masters, &connect->report.masters[i]);
-}
-
-/* A server that the file names may be away as long as another one knows the rest; a master may not.
- */
-static void
-ask_cluster(struct connect *connect)
-{
-	const struct config *config = connect->snapshot->config;
-	struct servers answered = { .count = 0 }, masters = { .count = 0 };
-
-	for (unsigned i = 0; i < config->redis_cluster_count; i++)
-		ask_node(connect, &config->redis_cluster[i], true, &answered, &masters);
-	if (masters.count == 0)
-		surroundings_say(&connect->look, SEVERITY_ERROR,
-			&(const struct named_key){ "redis", "", "cluster", 0 },
-			"none of them tells which servers have the keys");
-	for (unsigned i = 0; i < masters.count; i++) {
-		if (!has_server(&answered, &masters.list[i]))
-			ask_node(connect, &masters.list[i], false, &answered, &masters);
+	if (connect->count == CONNECT_ASKED_MAX) {
+		connect->has_more = true;
+		return;
 	}
+	struct asked *asked = &connect->list[connect->count++];
+
+	asked->connect = connect;
+	asked->by = by;
+	asked->settings = settings_of(connect, server, kind);
+	asked->view = (struct connect_view){
+		.look = connect->look, .kind = kind, .key = key, .settings = &asked->settings
+	};
+	(void)address_text(server, asked->view.name);
+	asked->inquiry = inquiry_start(connect->loop, connect->resolver, &asked->settings, kind,
+		connect->end_us, on_report, asked);
+	if (asked->inquiry == NULL)
+		connect_say(&asked->view, SEVERITY_ERROR, key, "no memory to ask it");
+	else
+		connect->open++;
 }
 
-/* ---- all ---- */
+/* Asks those that it names. */
+static void
+ask_further(struct asked *asked)
+{
+	static const struct {
+		enum inquiry_kind kind;
+		const char *key;
+		bool leads_on;
+	} next[] = {
+		[INQUIRY_ALONE] = { INQUIRY_ALONE, NULL, false },
+		[INQUIRY_MASTER_OF_SENTINELS] = { INQUIRY_REPLICA, "master", true },
+		[INQUIRY_REPLICA] = { INQUIRY_REPLICA, NULL, false },
+		[INQUIRY_NODE] = { INQUIRY_NODE, "cluster", true },
+		[INQUIRY_SENTINEL] = { INQUIRY_MASTER_OF_SENTINELS, "master", true },
+	};
+	const struct inquiry_report *report = asked->report;
+	struct connect *connect = asked->connect;
+	const enum inquiry_kind kind = asked->view.kind;
+
+	if (!next[kind].leads_on)
+		return;
+	for (unsigned i = 0; i < report->server_count; i++)
+		ask(connect, &report->servers[i].address, next[kind].kind, next[kind].key, asked);
+	connect->has_more = connect->has_more || report->names_more;
+}
+
+static void
+on_report(void *context, const struct inquiry_report *report)
+{
+	struct asked *asked = context;
+	struct connect *connect = asked->connect;
+
+	asked->report = report;
+	if (report->end == INQUIRY_ANSWERED)
+		ask_further(asked);
+	if (--connect->open == 0)
+		loop_stop(connect->loop);
+}
 
 static void
 ask_all(struct connect *connect)
 {
 	const struct config *config = connect->snapshot->config;
 
-	if (config->redis_cluster_count > 0)
-		ask_cluster(connect);
-	else if (config->redis_sentinel_count > 0)
-		ask_sentinels(connect);
-	else
-		(void)ask(connect, &config->redis_server, INQUIRY_ALONE, "server", false);
+	connect->end_us = inquiry_end_us(connect->loop, config->redis_deadline_us);
+	for (unsigned i = 0; i < config->redis_cluster_count; i++)
+		ask(connect, &config->redis_cluster[i], INQUIRY_NODE, "cluster", NULL);
+	for (unsigned i = 0; i < config->redis_sentinel_count; i++)
+		ask(connect, &config->redis_sentinels[i], INQUIRY_SENTINEL, "sentinel", NULL);
+	if (config->redis_cluster_count == 0 && config->redis_sentinel_count == 0)
+		ask(connect, &config->redis_server, INQUIRY_ALONE, "server", NULL);
+	if (connect->open > 0)
+		loop_run(connect->loop);
+}
+
+/* ---- the whole ---- */
+
+static int
+start(struct connect *connect, struct err *err)
+{
+	connect->list = calloc(CONNECT_ASKED_MAX, sizeof *connect->list);
+	if (connect->list == NULL)
+		return err_set(err, "no memory");
+	connect->loop = loop_new(err);
+	connect->resolver = connect->loop == NULL ? NULL : resolver_new(connect->loop, err);
+	return connect->resolver == NULL ? -1 : 0;
+}
+
+static void
+stop(struct connect *connect)
+{
+	for (unsigned i = 0; i < connect->count; i++)
+		inquiry_free(connect->list[i].inquiry);
+	resolver_free(connect->resolver);
+	loop_free(connect->loop);
+	free(connect->list);
 }
 
 void
@@ -212,14 +180,13 @@ connect_check(const struct snapshot *snapshot, struct diagnostics *diagnostics)
 		(void)printf("there is no [redis] to connect to: this host counts alone\n");
 		return;
 	}
-	connect.loop = loop_new(&err);
-	connect.resolver = connect.loop == NULL ? NULL : resolver_new(connect.loop, &err);
-	if (connect.resolver != NULL)
+	if (start(&connect, &err) == 0) {
 		ask_all(&connect);
-	else
+		connect_together(&connect);
+	} else {
 		surroundings_say(&connect.look, SEVERITY_ERROR,
 			&(const struct named_key){ "redis", "", "server", 0 },
 			"it cannot be asked: %s", err.text);
-	resolver_free(connect.resolver);
-	loop_free(connect.loop);
+	}
+	stop(&connect);
 }

@@ -1,12 +1,84 @@
 /*
- * What the user may not do. Each command that is denied is told in the server's words, and then
- * what would be right: the least that limits need, which is what was asked.
+ * Whether the user is let in, and what he may not do. Each command that is denied is told in the
+ * server's words, and then what would be right: the least that limits need, which is what was
+ * asked.
  */
 #include "connect.h"
 
 #include <stdio.h>
 
 enum { LINE_SIZE = 512 };
+
+/* ---- the login ---- */
+
+/* Of several that take each other's place: what each must have by itself. */
+static const char *
+own_of(const struct connect_view *view)
+{
+	switch (view->kind) {
+	case INQUIRY_MASTER_OF_SENTINELS:
+	case INQUIRY_REPLICA:
+	case INQUIRY_NODE:
+		return "; Redis does not replicate users and passwords, so each server must have "
+		       "them, replicas too";
+	case INQUIRY_SENTINEL:
+		return "; each sentinel has users and passwords of its own";
+	case INQUIRY_ALONE:
+		break;
+	}
+	return "";
+}
+
+static bool
+wants_login(const struct inquiry_report *report)
+{
+	for (unsigned i = 0; i < INQUIRY_QUESTIONS; i++) {
+		if (strncmp(report->refusals[i], "NOAUTH", 6) == 0)
+			return true;
+	}
+	return false;
+}
+
+bool
+connect_may_log_in(const struct connect_view *view, const struct inquiry_report *report)
+{
+	const bool is_sentinel = view->kind == INQUIRY_SENTINEL;
+	const char *key = is_sentinel ? "sentinel_password_file" : "password_file";
+	const char *refusal = report->refusals[INQUIRY_AUTH];
+
+	if (strstr(refusal, "without any password") != NULL ||
+		strstr(refusal, "no password is set") != NULL) {
+		connect_say(view, SEVERITY_ERROR, key,
+			"the login is not taken: %s; it has no password: remove %s%s", refusal, key,
+			own_of(view));
+		return false;
+	}
+	if (refusal[0] != '\0') {
+		connect_say(view, SEVERITY_ERROR, key,
+			"the login is not taken: %s; %susername and %s must be those of the %s%s",
+			refusal, is_sentinel ? "sentinel_" : "", key,
+			is_sentinel ? "sentinels" : "server", own_of(view));
+		return false;
+	}
+	if (wants_login(report)) {
+		connect_say(view, SEVERITY_ERROR, key,
+			"it wants a login (NOAUTH); write %s, and %susername for a user of an "
+			"ACL%s",
+			key, is_sentinel ? "sentinel_" : "", own_of(view));
+		return false;
+	}
+	refusal = report->refusals[INQUIRY_SELECT];
+	if (refusal[0] != '\0' && !connect_is_denied(refusal)) {
+		const char *remedy = redis_remedy(refusal);
+
+		connect_say(view, SEVERITY_ERROR, "database", "it cannot be selected: %s%s%s",
+			refusal, remedy == NULL ? "" : "; ", remedy == NULL ? "" : remedy);
+		return false;
+	}
+	return true;
+}
+
+/* ---- rights ---- */
 
 /* Also from within a script, where Redis 6 puts other words in front, 7.0 and 7.2 have words of
  * their own. */
@@ -92,8 +164,9 @@ connect_words_of_rights(const struct connect_view *view, const struct inquiry_re
 		if (!connect_is_denied(refusal) || inquiry_commands[i].rule == NULL ||
 			is_told_already(report, (enum inquiry_question)i))
 			continue;
-		connect_say(view, SEVERITY_ERROR, key, "the user %s may not call %s: %s%s%s",
+		connect_say(view, SEVERITY_ERROR, key, "the user %s may not call %s: %s%s%s%s",
 			user_of(view), inquiry_commands[i].name, refusal,
+			is_told ? "" : own_of(view),
 			is_told ? "" : "; these rights are needed, and no others:\n",
 			is_told ? "" : line);
 		is_told = true;

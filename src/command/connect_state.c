@@ -12,11 +12,15 @@ enum { FULL_PERCENT = 90 };
 
 /* Every key of weir's expires, so a policy for volatile keys evicts it too. */
 static void
-say_memory(const struct connect_view *view, const struct inquiry_report *report)
+say_memory(const struct connect_view *view, const struct inquiry_report *report,
+	struct connect_said *said)
 {
 	const uint64_t mib = report->maxmemory >> 20;
 
 	if (report->refusals[INQUIRY_MEMORY][0] != '\0') {
+		if (said->no_info)
+			return;
+		said->no_info = true;
 		(void)printf("redis %s: whether it may evict limits when it is full cannot be told "
 			     "without the right +info: %s\n",
 			view->name, report->refusals[INQUIRY_MEMORY]);
@@ -70,7 +74,8 @@ say_round_trip(const struct connect_view *view, const struct inquiry_report *rep
 }
 
 void
-connect_words_of_state(const struct connect_view *view, const struct inquiry_report *report)
+connect_words_of_state(const struct connect_view *view, const struct inquiry_report *report,
+	struct connect_said *said)
 {
 	char text[DURATION_TEXT_SIZE], master[ADDRESS_TEXT_SIZE];
 
@@ -79,8 +84,10 @@ connect_words_of_state(const struct connect_view *view, const struct inquiry_rep
 		report->version[0] == '\0' ? "of unknown version" : report->version);
 	if (view->kind == INQUIRY_SENTINEL) {
 		(void)printf(", sentinel%s%s\n",
-			report->master_count == 0 ? "" : "; the master is ",
-			report->master_count == 0 ? "" : address_text(&report->masters[0], master));
+			report->server_count == 0 ? "" : "; the master is ",
+			report->server_count == 0
+				? ""
+				: address_text(&report->servers[0].address, master));
 		return;
 	}
 	if (report->role[0] != '\0')
@@ -89,7 +96,7 @@ connect_words_of_state(const struct connect_view *view, const struct inquiry_rep
 		(void)printf("; a decision takes %s there and back",
 			duration_text(report->round_trip_us, text));
 	(void)printf("\n");
-	say_memory(view, report);
+	say_memory(view, report, said);
 	say_clock(view, report);
 	say_round_trip(view, report);
 }

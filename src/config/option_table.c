@@ -244,7 +244,7 @@ const struct option option_rows[] = {
 		SAYS("SOURCE[+SOURCE], ...", "ip",
 			"Who is counted: the first of the list that the request has. ip "
 			"(IPv6 by /64; ip/24/48: bits that count), user, header NAME, "
-			"cookie NAME, param NAME, env NAME, host, path, backend, route, "
+			"cookie NAME, param NAME [nocase], env NAME, host, path, backend, route, "
 			"all. + joins; known behind it: only values that an override "
 			"names.") },
 	{ LIMIT("on_missing", on_missing, value_word), .words = on_missing_words,
@@ -365,7 +365,7 @@ const struct option option_rows[] = {
 			"Where admitted requests go. May be left out if there is only one "
 			"backend.") },
 	{ ROUTE("cost", cost, value_cost), .min = 1, .max = COST_MAX,
-		SAYS("N | param NAME [max N] | header NAME [max N]", "1",
+		SAYS("N | param NAME [nocase] [max N] | header NAME [max N]", "1",
 			"How many requests one request counts for: a number, or what a "
 			"parameter of the query or a header says, 1 at the least.") },
 	{ ROUTE("store_down", store_down, value_word), .words = store_down_words,

@@ -134,6 +134,8 @@ parse_part(const struct value *value, struct slice text, struct config_identity_
 		part->prefix_4 = PREFIX_4_MAX;
 		part->prefix_6 = PREFIX_6_DEFAULT;
 	}
+	if (source_parse_nocase(value, &rest, part, err) != 0)
+		return -1;
 	return parse_known(rest, text, part, err);
 }
 

@@ -162,6 +162,18 @@ take_piece(const struct value *value, struct list_piece *piece,
 	return 0;
 }
 
+/* Alone, or as a whole item, it is a value. */
+static int
+take_nocase(const struct value *value, struct slice *rest, struct config_identity_part *source,
+	struct err *err)
+{
+	struct slice behind = *rest, word;
+
+	if (source->source != IDENTITY_PARAM || !word_next(&behind, &word) || behind.len == 0)
+		return 0;
+	return source_parse_nocase(value, rest, source, err);
+}
+
 int
 value_for(const struct value *value, void *field, struct err *err)
 {
@@ -170,7 +182,8 @@ value_for(const struct value *value, void *field, struct err *err)
 	struct slice rest = value->text;
 	struct list list;
 
-	if (source_parse(value, &rest, attribute_words, &source, err) != 0)
+	if (source_parse(value, &rest, attribute_words, &source, err) != 0 ||
+		take_nocase(value, &rest, &source, err) != 0)
 		return -1;
 	if (rest.len == 0)
 		return err_set(err,

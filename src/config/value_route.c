@@ -153,7 +153,8 @@ value_cost(const struct value *value, void *field, struct err *err)
 		return 0;
 	}
 	rest = value->text;
-	if (source_parse(value, &rest, sources, &source, err) != 0)
+	if (source_parse(value, &rest, sources, &source, err) != 0 ||
+		source_parse_nocase(value, &rest, &source, err) != 0)
 		return -1;
 	cost->source = source.source == IDENTITY_PARAM ? COST_PARAM : COST_HEADER;
 	cost->name = source.name;

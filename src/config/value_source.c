@@ -189,11 +189,50 @@ source_parse(const struct value *value, struct slice *rest, const struct word *w
 	return part->source == IDENTITY_HEADER && part->param == NULL ? -1 : 0;
 }
 
+/* Applications of GIS read a query so, in which WIDTH and width are one. */
+static int
+set_nocase(const struct value *value, struct config_identity_part *part, struct err *err)
+{
+	const struct slice name = slice_of(part->name);
+	char *param = value_alloc(value, name.len + 1, err);
+	char *shown = value_alloc(value, name.len + sizeof " nocase", err);
+
+	if (param == NULL || shown == NULL)
+		return -1;
+	for (size_t i = 0; i <= name.len; i++) {
+		const char c = name.ptr[i];
+
+		param[i] = c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
+	}
+	(void)snprintf(shown, name.len + sizeof " nocase", "%s nocase", part->name);
+	part->param = param;
+	part->name = shown;
+	return 0;
+}
+
+int
+source_parse_nocase(const struct value *value, struct slice *rest,
+	struct config_identity_part *part, struct err *err)
+{
+	struct slice behind = *rest, word;
+
+	if (!word_next(&behind, &word) || !slice_is(word, SLICE("nocase")))
+		return 0;
+	if (part->source != IDENTITY_PARAM)
+		return err_set(err,
+			part->source == IDENTITY_HEADER
+				? "the name of a header fits in any case; leave out nocase"
+				: "nocase goes with param alone");
+	*rest = behind;
+	return set_nocase(value, part, err);
+}
+
 bool
 source_is(const struct config_identity_part *a, enum identity_source source, const char *name,
 	const char *param)
 {
-	if (a->source != source || (a->name == NULL) != (name == NULL))
+	if (a->source != source || (a->name == NULL) != (name == NULL) ||
+		(a->param == NULL) != (param == NULL))
 		return false;
 	/* The names of headers differ only as FastCGI sees them. */
 	return name == NULL ||

@@ -94,6 +94,11 @@ extern const struct word identity_words[], attribute_words[];
 int source_parse(const struct value *value, struct slice *rest, const struct word *words,
 	struct config_identity_part *part, struct err *err) WEIR_MUST_CHECK;
 
+/* Takes `nocase` off the front: the parameter is meant in any case. Refuses it where a name is none
+ * of a parameter. */
+int source_parse_nocase(const struct value *value, struct slice *rest,
+	struct config_identity_part *part, struct err *err) WEIR_MUST_CHECK;
+
 /* The part is found there. `name` and `param` are as of a part. */
 bool source_is(const struct config_identity_part *part, enum identity_source source,
 	const char *name, const char *param);

@@ -121,13 +121,13 @@ static const struct {
 	[EXCHANGE_BAD_HEAD] = { 502, "The application gave an answer that is none.", 0, improper },
 	[EXCHANGE_TRUNCATED] = { 502, "The application gave no answer.", 0, improper },
 	[EXCHANGE_SURPLUS] = { 502, "The application gave an answer that is none.", 0, improper },
-	/* Not 503: what was asked for is done, and who comes again would have it done twice. */
 	[EXCHANGE_NOT_FOUND] = { 404, "There is no such program.", 0, "A program is not there." },
 	[EXCHANGE_FORBIDDEN] = { 403, "This program is not to be used.", 0,
 		"A program may not be started." },
 	[EXCHANGE_TOO_LARGE] = { 431,
 		"The request has more in its head than the application can take.", 0,
 		"A request's head is too large for a backend." },
+	/* Not 503: what was asked for is done, and who comes again would have it done twice. */
 	[EXCHANGE_UNTAKEN] = { 502, "The application's answer cannot be passed on.", 0,
 		"There is no memory for the answer of a backend." },
 };

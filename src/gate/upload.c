@@ -182,16 +182,23 @@ pass_on_with_length(struct gate_request *request, uint64_t length)
 	return passed;
 }
 
+/* Apache and nginx say that it comes in chunks, Caddy that its length is -1. */
+static bool
+speaks_of_body(const struct gate_request *request)
+{
+	return view_param(&request->view, "HTTP_TRANSFER_ENCODING").len > 0 ||
+		view_param(&request->view, "CONTENT_LENGTH").len > 0;
+}
+
 void
 upload_end(struct gate_request *request)
 {
 	struct upload *upload = request->upload;
-	const bool is_chunked = view_param(&request->view, "HTTP_TRANSFER_ENCODING").len > 0;
 
 	/* Of a request that speaks of no body, none is made up. */
 	if (upload == NULL) {
-		if (is_chunked ? pass_on_with_length(request, 0)
-			       : relay_pass_on(request, front_params(request->front)))
+		if (speaks_of_body(request) ? pass_on_with_length(request, 0)
+					    : relay_pass_on(request, front_params(request->front)))
 			exchange_body_end(request->exchange);
 		return;
 	}

@@ -165,8 +165,10 @@ on_writable(evutil_socket_t fd, short what, void *context)
 		on_connected(stream);
 	if (!stream->closed)
 		stream_put_out(stream);
-	if (!stream->broken && tls_reads_when_writable(stream))
+	if (!stream->broken && !stream->paused && tls_reads_when_writable(stream)) {
+		(void)event_add(&stream->readable, NULL);
 		on_input(stream);
+	}
 	stream_leave(stream);
 }
 

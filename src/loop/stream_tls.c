@@ -6,7 +6,8 @@
  *
  * The handshake is a part of connecting: reading is watched for it also while the stream is paused.
  * Afterwards a read may have to wait until the socket can be written to (an answer to a change of
- * keys, RFC 8446 section 4.6.3); a write never waits for input, since renegotiation is off.
+ * keys that finds no room, RFC 8446 section 4.6.3); a write never waits for input, since
+ * renegotiation is off.
  */
 #include "stream_private.h"
 #include "tls_private.h"
@@ -239,7 +240,9 @@ tls_read(struct stream *stream, char *out, size_t size)
 		return 0;
 	errno = EAGAIN;
 	if (error == SSL_ERROR_WANT_WRITE) {
+		/* What has come stays in the socket, and would be found there again at once. */
 		tls->reads_when_writable = true;
+		(void)event_del(&stream->readable);
 		stream_watch_writable(stream);
 	} else if (error != SSL_ERROR_WANT_READ) {
 		errno = explain(stream, error, system);

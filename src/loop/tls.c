@@ -111,9 +111,7 @@ int
 tls_trust(struct tls *tls, const char *file, struct err *err)
 {
 	if (file == NULL) {
-		/* A system without a list trusts nobody, and each handshake says so. */
-		(void)SSL_CTX_set_default_verify_paths(tls->context);
-		ERR_clear_error();
+		tls_trust_system(tls->context);
 		return 0;
 	}
 	if (check_readable(file, err) != 0)

@@ -12,6 +12,11 @@ struct tls {
 	BIO_METHOD *method; /* of sockets as streams use them */
 };
 
+/* ---- tls_system.c ---- */
+
+/* All whom the system trusts now. */
+void tls_trust_system(SSL_CTX *context);
+
 /* ---- tls_socket.c ---- */
 
 /* The data of a BIO. */

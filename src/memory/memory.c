@@ -14,14 +14,14 @@
 #include <sys/mman.h>
 
 /* Changes with every change of the layout. */
-const char memory_magic[MAGIC_SIZE] = "weirm04";
+const char memory_magic[MAGIC_SIZE] = "weirm05";
 
 /* As many as there may be for a stripe to hold the largest state several times over. */
 enum { STRIPE_SIZE_MIN = 4 * STATE_MAX };
 
 _Static_assert(MEMORY_SIZE_MIN >= HEADER_SIZE + 4 * STRIPE_SIZE_MIN, "there are some stripes");
 
-_Static_assert(sizeof(struct memory_header) <= HEADER_SIZE, "the header fits its page");
+_Static_assert(sizeof(struct memory_header) <= HEADER_SIZE, "the header fits its pages");
 
 struct stripe_view
 memory_stripe(const struct memory *memory, const struct hash_wide *key)

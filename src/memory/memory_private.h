@@ -7,7 +7,7 @@
 #include <stdalign.h>
 #include <sys/types.h>
 
-enum { HEADER_SIZE = 4096, MAGIC_SIZE = 8, STRIPES_MAX = 256 };
+enum { HEADER_SIZE = 4096 + MEMORY_AREA_SIZE, MAGIC_SIZE = 8, STRIPES_MAX = 256 };
 
 struct memory_layout {
 	uint64_t size;

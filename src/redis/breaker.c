@@ -3,6 +3,12 @@
  * that it made it, and says so in its log. A process that dies while it probes loses the right when
  * the back-off is over. One may also die between any two stores, and the words may lie on a disk
  * from before the host was started: so what is read is held within bounds.
+ *
+ * A target has a place in each area. One that is closed and has no misses says nothing that is not
+ * said by having none, so when all are taken such a place is another's from then on. Who had it
+ * finds that out with the next look, and takes another. In the moment between two steps of that,
+ * what is meant for the one may be stored with the other: one breaker opens for a back-off without
+ * a reason, or one outage is noticed a deadline later.
  */
 #include "weir/breaker.h"
 
@@ -24,39 +30,128 @@ struct breaker_words {
 };
 
 struct breaker {
-	struct breaker_words *host, *process;
+	uint64_t target;
+	struct breaker_areas areas;
+	struct breaker_words *host, *process; /* see host_words() and process_words() */
 	struct breaker_words own;
 };
 
-/* Found or taken; `otherwise` if there is no area or all are others'. */
+_Static_assert(sizeof(struct breaker_words) == BREAKER_SIZE, "as breaker.h says");
+
+/* ---- places ---- */
+
+/* Behind the last place: whether it was told that there is none. */
+static _Atomic uint64_t *
+is_told_of(const struct breaker_areas *areas)
+{
+	return (_Atomic uint64_t *)areas->host + areas->size / sizeof(uint64_t) - 1;
+}
+
+static size_t
+count_of(size_t size)
+{
+	return (size - sizeof(uint64_t)) / sizeof(struct breaker_words);
+}
+
+static bool
+says_something(struct breaker_words *words)
+{
+	return atomic_load(&words->probe_at_us) != 0 || atomic_load(&words->misses) != 0;
+}
+
+/* All places are taken. Whoever comes with the same target meanwhile begins at the same one. */
 static struct breaker_words *
-find_words(void *area, size_t size, uint64_t target, struct breaker_words *otherwise)
+take_over(struct breaker_words *list, size_t count, uint64_t target)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct breaker_words *words = &list[(target + i) % count];
+		uint64_t before = atomic_load(&words->target);
+
+		if (before == target)
+			return words;
+		if (!says_something(words) &&
+			(atomic_compare_exchange_strong(&words->target, &before, target) ||
+				before == target))
+			return words;
+	}
+	return NULL;
+}
+
+/* Found or taken; NULL if there is no area, or all are others'. */
+static struct breaker_words *
+find_words(void *area, size_t size, uint64_t target)
 {
 	struct breaker_words *list = area;
-	const size_t count = area == NULL ? 0 : size / sizeof list[0];
+	const size_t count = area == NULL ? 0 : count_of(size);
 
 	for (size_t i = 0; i < count; i++) {
-		uint64_t expected = 0;
+		struct breaker_words *words = &list[(target + i) % count];
+		uint64_t before = 0;
 
-		if (atomic_compare_exchange_strong(&list[i].target, &expected, target) ||
-			expected == target)
-			return &list[i];
+		if (atomic_compare_exchange_strong(&words->target, &before, target) ||
+			before == target)
+			return words;
 	}
-	return otherwise;
+	return take_over(list, count, target);
 }
+
+static bool
+is_ours(const struct breaker *breaker, struct breaker_words *words)
+{
+	return atomic_load_explicit(&words->target, memory_order_relaxed) == breaker->target;
+}
+
+static void
+find_process_words(struct breaker *breaker)
+{
+	const struct breaker_areas *areas = &breaker->areas;
+	struct breaker_words *found = find_words(areas->process, areas->size, breaker->target);
+
+	breaker->process = found == NULL ? &breaker->own : found;
+}
+
+static struct breaker_words *
+process_words(struct breaker *breaker)
+{
+	if (!is_ours(breaker, breaker->process))
+		find_process_words(breaker);
+	return breaker->process;
+}
+
+/* Those of the process, if there is no place. */
+static void
+find_host_words(struct breaker *breaker)
+{
+	const struct breaker_areas *areas = &breaker->areas;
+	struct breaker_words *found = find_words(areas->host, areas->size, breaker->target);
+
+	breaker->host = found == NULL ? process_words(breaker) : found;
+}
+
+static struct breaker_words *
+host_words(struct breaker *breaker)
+{
+	if (!is_ours(breaker, breaker->host))
+		find_host_words(breaker);
+	return breaker->host;
+}
+
+/* ---- life ---- */
 
 struct breaker *
 breaker_attach(const struct breaker_areas *areas, struct slice target)
 {
 	struct breaker *breaker = calloc(1, sizeof *breaker);
 	const struct hash_wide hash = hash_wide(NULL, target);
-	uint64_t word;
 
 	if (breaker == NULL)
 		return NULL;
-	memcpy(&word, hash.bytes, sizeof word);
-	breaker->process = find_words(areas->process, areas->size, word | 1, &breaker->own);
-	breaker->host = find_words(areas->host, areas->size, word | 1, breaker->process);
+	memcpy(&breaker->target, hash.bytes, sizeof breaker->target);
+	breaker->target |= 1;
+	breaker->areas = *areas;
+	atomic_init(&breaker->own.target, breaker->target);
+	find_process_words(breaker);
+	find_host_words(breaker);
 	return breaker;
 }
 
@@ -77,6 +172,8 @@ with_jitter(int64_t us)
 	return us * 4 / 5 + (int64_t)(random % (uint32_t)(us * 2 / 5 + 1));
 }
 
+/* ---- the state ---- */
+
 static bool
 is_open(struct breaker_words *words)
 {
@@ -87,7 +184,9 @@ is_open(struct breaker_words *words)
 static struct breaker_words *
 words_of(struct breaker *breaker)
 {
-	return is_open(breaker->process) ? breaker->process : breaker->host;
+	struct breaker_words *process = process_words(breaker);
+
+	return is_open(process) ? process : host_words(breaker);
 }
 
 bool
@@ -114,28 +213,33 @@ open_words(struct breaker_words *words, int64_t now_us)
 bool
 breaker_open(struct breaker *breaker, int64_t now_us)
 {
-	return open_words(breaker->host, now_us);
+	/* There may be a place by now, if there was none. */
+	if (breaker->host == breaker->process && !is_open(process_words(breaker)))
+		find_host_words(breaker);
+	return open_words(host_words(breaker), now_us);
 }
 
 bool
 breaker_open_own(struct breaker *breaker, int64_t now_us)
 {
-	return open_words(breaker->process, now_us);
+	return open_words(process_words(breaker), now_us);
 }
 
 bool
 breaker_miss(struct breaker *breaker, int64_t now_us)
 {
-	return atomic_fetch_add(&breaker->host->misses, 1) + 1 >= BREAKER_MISSES &&
+	return atomic_fetch_add(&host_words(breaker)->misses, 1) + 1 >= BREAKER_MISSES &&
 		breaker_open(breaker, now_us);
 }
 
 void
 breaker_hit(struct breaker *breaker)
 {
+	struct breaker_words *host = host_words(breaker);
+
 	/* The line stays shared by all caches as long as all goes well. */
-	if (atomic_load_explicit(&breaker->host->misses, memory_order_relaxed) != 0)
-		atomic_store(&breaker->host->misses, 0);
+	if (atomic_load_explicit(&host->misses, memory_order_relaxed) != 0)
+		atomic_store(&host->misses, 0);
 }
 
 /* Nobody stores a time further ahead than the longest back-off with its jitter. */
@@ -204,8 +308,17 @@ breaker_probe_at(struct breaker *breaker, int64_t now_us)
 bool
 breaker_close(struct breaker *breaker)
 {
-	const bool was_own = atomic_exchange(&breaker->process->probe_at_us, 0) != 0;
+	const bool was_own = atomic_exchange(&process_words(breaker)->probe_at_us, 0) != 0;
+	struct breaker_words *host = host_words(breaker);
 
-	atomic_store(&breaker->host->misses, 0);
-	return atomic_exchange(&breaker->host->probe_at_us, 0) != 0 || was_own;
+	atomic_store(&host->misses, 0);
+	return atomic_exchange(&host->probe_at_us, 0) != 0 || was_own;
+}
+
+bool
+breaker_tell_full(struct breaker *breaker)
+{
+	if (breaker->areas.host == NULL || breaker->host != breaker->process)
+		return false;
+	return atomic_exchange(is_told_of(&breaker->areas), 1) == 0;
 }

@@ -29,12 +29,70 @@ call_pop(struct call_list *list)
 	return call;
 }
 
+struct call *
+call_new(struct redis *redis, enum call_kind kind)
+{
+	struct call *call = calloc(1, sizeof *call);
+
+	if (call == NULL)
+		return NULL;
+	call->redis = redis;
+	call->kind = kind;
+	if (redis->load != NULL)
+		redis->load->calls++;
+	return call;
+}
+
 void
 call_free(struct call *call)
 {
+	call_weigh(call, 0);
+	if (call->redis->load != NULL)
+		call->redis->load->calls--;
+	if (call->twin != NULL)
+		call->twin->twin = NULL;
 	redisFreeCommand(call->arguments);
 	free(call);
 }
+
+void
+call_weigh(struct call *call, size_t bytes)
+{
+	struct load *load = call->redis->load;
+
+	if (load != NULL)
+		load->bytes = load->bytes - call->bytes + bytes;
+	call->bytes = bytes;
+}
+
+/* ---- leases ---- */
+
+void
+call_pair(struct call *one, struct call *other)
+{
+	one->twin = other;
+	other->twin = one;
+}
+
+void
+call_given_back(struct call *call, bool was_held)
+{
+	if (was_held && call->twin != NULL)
+		call->twin->is_moot = true;
+	else if (!was_held && call->is_last)
+		counter_add(COUNT_LEASES_LEFT, 1);
+}
+
+void
+call_left(struct call *call)
+{
+	if (call->twin != NULL)
+		call->twin->is_last = true;
+	else if (!call->is_moot)
+		counter_add(COUNT_LEASES_LEFT, 1);
+}
+
+/* ---- those that are waited for ---- */
 
 void
 call_list_init(struct call_list *list)
@@ -110,7 +168,7 @@ void
 call_unavailable(struct redis *redis, struct call *call, enum unavailable why)
 {
 	if (call->kind == CALL_RELEASE)
-		counter_add(COUNT_LEASES_LEFT, 1);
+		call_left(call);
 	call_answer(redis, call,
 		&(const struct decision){ .verdict = VERDICT_UNAVAILABLE, .why = why });
 }

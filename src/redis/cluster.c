@@ -84,27 +84,24 @@ item_at(const struct check_item *item, struct slice key)
 	return (struct check_item){ .limit = item->limit, .key = key, .shadow = item->shadow };
 }
 
-static void
-release_at(struct cluster *cluster, const struct check_item *item, struct slice key, uint64_t lease)
-{
-	const struct check_item at = item_at(item, key);
-	struct redis *redis = nodes_of_slot(cluster, cluster_slot(cluster, key));
-
-	if (redis == NULL)
-		counter_add(COUNT_LEASES_LEFT, 1);
-	else
-		leases_release(&redis->store, &at, lease);
-}
-
 /* It may stand under either key, and they are not in one slot. */
 static void
 cluster_release(struct store *store, const struct check_item *item, uint64_t lease)
 {
 	struct cluster *cluster = cluster_of(store);
 
-	release_at(cluster, item, item->key, lease);
+	const struct check_item at = item_at(item, item->key);
+	const struct check_item other = item_at(item, item->overflow);
+	struct redis *redis = nodes_of_slot(cluster, cluster_slot(cluster, item->key));
+
 	if (item->overflow.len > 0 && !slice_is(item->overflow, item->key))
-		release_at(cluster, item, item->overflow, lease);
+		leases_release_either(redis, &at,
+			nodes_of_slot(cluster, cluster_slot(cluster, item->overflow)), &other,
+			lease);
+	else if (redis != NULL)
+		leases_release(&redis->store, &at, lease);
+	else
+		counter_add(COUNT_LEASES_LEFT, 1);
 }
 
 static bool

@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { TICK_US = 1000000, KEPT_US = 60 * 1000000, TRIES_MAX = 100000 };
+enum { TICK_US = 1000000, KEPT_US = 60 * 1000000 };
 
 /* ---- one ---- */
 
@@ -96,13 +96,16 @@ struct slice
 node_probe_name(const struct node *node, char out[PROBE_NAME_SIZE])
 {
 	const struct cluster *cluster = node->cluster;
+	char tag[SLOT_TAG_LEN];
 
-	for (unsigned n = 0; n < TRIES_MAX; n++) {
-		const int len = snprintf(out, PROBE_NAME_SIZE, "probe:%u", n);
-		const struct slice name = slice_make(out, (size_t)len);
+	for (unsigned slot = 0; slot < SLOTS; slot++) {
+		if (cluster->slots[slot] != node->index + 1)
+			continue;
+		const struct slice letters = slot_tag(slot, tag);
+		const int len =
+			snprintf(out, PROBE_NAME_SIZE, "probe:%.*s", (int)letters.len, letters.ptr);
 
-		if (cluster->slots[cluster_slot(cluster, name)] == node->index + 1)
-			return name;
+		return slice_make(out, (size_t)len);
 	}
 	return SLICE("probe:none");
 }
@@ -143,6 +146,23 @@ nodes_next_ready(struct cluster *cluster, unsigned from)
 			return node;
 	}
 	return NULL;
+}
+
+struct redis *
+nodes_first_kept(const struct cluster *cluster)
+{
+	struct redis *first = NULL;
+
+	for (unsigned i = 0; i < cluster->node_count; i++) {
+		struct redis *redis = cluster->nodes[i] == NULL ? NULL : cluster->nodes[i]->redis;
+
+		if (redis == NULL || redis->kept.calls.count == 0)
+			continue;
+		if (first == NULL ||
+			redis->kept.calls.first->ends_us < first->kept.calls.first->ends_us)
+			first = redis;
+	}
+	return first;
 }
 
 struct redis *

@@ -20,7 +20,8 @@ enum {
 	HOPS_MAX = 5, /* of a check, before it is given up */
 	SLOTS_REPLY_MAX = 4 * 1024 * 1024, /* bytes */
 	SLOTS_ELEMENTS_MAX = 300000, /* 16 for each slot would be 262,144 */
-	PROBE_NAME_SIZE = 32,
+	SLOT_TAG_LEN = 3,
+	PROBE_NAME_SIZE = 16,
 };
 
 struct node {
@@ -51,6 +52,7 @@ struct cluster {
 	bool is_doubtful; /* the map */
 	int64_t asked_us; /* when a server was last asked for the map */
 	unsigned asked_at; /* and which */
+	struct load load;
 	struct timer *tick;
 	struct deferred ask; /* for the map, at the end of the turn */
 	struct trip *trips;
@@ -62,11 +64,19 @@ struct cluster {
  * of all (Redis Cluster specification, "Hash tags"). */
 unsigned slot_of(struct slice key);
 
+/* Letters and digits that choose the slot, in braces. There are some for each. */
+struct slice slot_tag(unsigned slot, char out[SLOT_TAG_LEN]);
+
 /* A whole reply to CLUSTER SLOTS from the server at `from`. `each` is called only if all of it is
  * sound. */
 typedef void slots_fn(void *context, unsigned first, unsigned last, const struct address *master);
 int slots_read(const redisReply *reply, const struct address *from, slots_fn *each, void *context,
 	struct err *err) WEIR_MUST_CHECK;
+
+/* The replicas in one that is sound; the same one perhaps more than once. */
+typedef void replica_fn(void *context, const struct address *replica);
+void slots_read_replicas(
+	const redisReply *reply, const struct address *from, replica_fn *each, void *context);
 
 enum redirect_kind {
 	REDIRECT_NONE, /* it is something else */
@@ -96,6 +106,9 @@ struct redis *nodes_of_slot(struct cluster *cluster, unsigned slot) WEIR_MUST_CH
 
 /* The first that is ready, from `from` on, around; NULL: none is. */
 struct node *nodes_next_ready(struct cluster *cluster, unsigned from);
+
+/* Who keeps the lease that ends first. There is one. */
+struct redis *nodes_first_kept(const struct cluster *cluster);
 
 /* The nth server of the configuration; NULL as above. */
 struct redis *nodes_seed(struct cluster *cluster, unsigned nth) WEIR_MUST_CHECK;

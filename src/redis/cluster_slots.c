@@ -43,6 +43,40 @@ slot_of(struct slice key)
 	return crc16(key) % SLOTS;
 }
 
+/* What two bytes alone must be to have this CRC. */
+static unsigned
+undo_crc16(unsigned crc)
+{
+	for (unsigned i = 0; i < 16; i++)
+		crc = (crc & 1) != 0 ? (crc ^ 0x1021) >> 1 | 0x8000 : crc >> 1;
+	return crc;
+}
+
+static bool
+is_letter(unsigned c)
+{
+	return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+}
+
+/* Each first letter leads to one pair behind it, which is of letters now and then; and a slot is
+ * the remainder of four CRCs. */
+struct slice
+slot_tag(unsigned slot, char out[SLOT_TAG_LEN])
+{
+	for (unsigned first = '0'; first <= 'z'; first++) {
+		out[0] = (char)first;
+		for (unsigned crc = slot; is_letter(first) && crc <= 0xffff; crc += SLOTS) {
+			const unsigned pair = crc16(slice_make(out, 1)) ^ undo_crc16(crc);
+
+			out[1] = (char)(pair >> 8);
+			out[2] = (char)(pair & 0xff);
+			if (is_letter(pair >> 8) && is_letter(pair & 0xff))
+				return slice_make(out, SLOT_TAG_LEN);
+		}
+	}
+	return slice_make(out, 0);
+}
+
 /* ---- addresses ---- */
 
 static bool
@@ -98,32 +132,40 @@ is_unknown(const redisReply *host, const redisReply *port)
 		(host->type == REDIS_REPLY_STRING && host->len == 1 && host->str[0] == '?');
 }
 
-/* {first, last, {host, port, ...}, replicas...} */
+/* {host, port, ...} */
+static int
+read_server(
+	const redisReply *reply, const struct address *from, bool *is_known, struct address *server)
+{
+	if (reply->type != REDIS_REPLY_ARRAY || reply->elements < 2)
+		return -1;
+	const redisReply *host = reply->element[0], *port = reply->element[1];
+
+	if ((host->type != REDIS_REPLY_STRING && host->type != REDIS_REPLY_NIL) ||
+		port->type != REDIS_REPLY_INTEGER)
+		return -1;
+	*is_known = !is_unknown(host, port);
+	if (!*is_known)
+		return 0;
+	return make_address(host->type == REDIS_REPLY_NIL
+			? SLICE("")
+			: slice_make(host->str, (size_t)host->len),
+		port->integer, from, server);
+}
+
+/* {first, last, master, replicas...} */
 static int
 read_range(const redisReply *reply, const struct address *from, struct range *range)
 {
 	if (reply->type != REDIS_REPLY_ARRAY || reply->elements < 3)
 		return -1;
 	const redisReply *first = reply->element[0], *last = reply->element[1];
-	const redisReply *master = reply->element[2];
 
-	if (!is_slot(first) || !is_slot(last) || first->integer > last->integer ||
-		master->type != REDIS_REPLY_ARRAY || master->elements < 2)
-		return -1;
-	const redisReply *host = master->element[0], *port = master->element[1];
-
-	if ((host->type != REDIS_REPLY_STRING && host->type != REDIS_REPLY_NIL) ||
-		port->type != REDIS_REPLY_INTEGER)
+	if (!is_slot(first) || !is_slot(last) || first->integer > last->integer)
 		return -1;
 	range->first = (unsigned)first->integer;
 	range->last = (unsigned)last->integer;
-	range->has_master = !is_unknown(host, port);
-	if (!range->has_master)
-		return 0;
-	return make_address(host->type == REDIS_REPLY_NIL
-			? SLICE("")
-			: slice_make(host->str, (size_t)host->len),
-		port->integer, from, &range->master);
+	return read_server(reply->element[2], from, &range->has_master, &range->master);
 }
 
 int
@@ -149,6 +191,24 @@ slots_read(const redisReply *reply, const struct address *from, slots_fn *each, 
 			each(context, range.first, range.last, &range.master);
 	}
 	return 0;
+}
+
+void
+slots_read_replicas(
+	const redisReply *reply, const struct address *from, replica_fn *each, void *context)
+{
+	struct address replica;
+	bool is_known;
+
+	for (size_t i = 0; i < (size_t)reply->elements; i++) {
+		const redisReply *range = reply->element[i];
+
+		for (size_t j = 3; j < (size_t)range->elements; j++) {
+			if (read_server(range->element[j], from, &is_known, &replica) == 0 &&
+				is_known)
+				each(context, &replica);
+		}
+	}
 }
 
 /* ---- errors ---- */

@@ -60,7 +60,7 @@ command_keep_give_back(struct redis *redis, struct call *call, const struct chec
 
 /* What was kept is an array, and so is the name of the script; they become one of both. */
 static int
-send_kept(struct redis *redis, const struct call *call)
+send_kept(struct redis *redis, struct call *call)
 {
 	char count[UINT_TEXT_SIZE], *script;
 	struct args args;
@@ -80,6 +80,7 @@ send_kept(struct redis *redis, const struct call *call)
 	stream_write(redis->stream, slice_skip(name, slice_find(name, '\r')));
 	stream_write(redis->stream, slice_skip(kept, slice_find(kept, '\n') + 1));
 	redisFreeCommand(script);
+	call_weigh(call, (size_t)len + kept.len);
 	return 0;
 }
 
@@ -99,6 +100,9 @@ add_command(struct args *args, struct redis *redis, const struct call *call)
 		break;
 	case CALL_ROLE:
 		args_add_text(args, "ROLE");
+		break;
+	case CALL_HELLO:
+		args_add_text(args, "HELLO");
 		break;
 	case CALL_PROBE:
 		args_add_script(args, call->script, call->is_whole);
@@ -126,7 +130,7 @@ add_command(struct args *args, struct redis *redis, const struct call *call)
 }
 
 int
-command_send(struct redis *redis, const struct call *call)
+command_send(struct redis *redis, struct call *call)
 {
 	struct args args;
 	char *command;
@@ -141,5 +145,6 @@ command_send(struct redis *redis, const struct call *call)
 		return -1;
 	stream_write(redis->stream, slice_make(command, (size_t)len));
 	redisFreeCommand(command);
+	call_weigh(call, (size_t)len);
 	return 0;
 }

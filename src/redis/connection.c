@@ -35,13 +35,11 @@ watch_silence(struct redis *redis)
 static void
 send_asking(struct redis *redis)
 {
-	struct call *call = calloc(1, sizeof *call);
+	struct call *call = call_new(redis, CALL_ASKING);
 
 	/* Without it, what follows is answered with MOVED, and tried again. */
-	if (call == NULL)
-		return;
-	call->kind = CALL_ASKING;
-	connection_send(redis, call);
+	if (call != NULL)
+		connection_send(redis, call);
 }
 
 void
@@ -67,12 +65,10 @@ connection_send(struct redis *redis, struct call *call)
 void
 connection_step(struct redis *redis, enum call_kind kind, bool whole)
 {
-	struct call *call = calloc(1, sizeof *call);
+	struct call *call = call_new(redis, kind);
 
 	if (call == NULL)
 		return; /* the handshake's deadline ends it */
-	call->redis = redis;
-	call->kind = kind;
 	call->is_whole = whole;
 	call->is_bare = redis->node != NULL && (!redis->node->has_slots || redis->node->is_unsure);
 	connection_send(redis, call);
@@ -115,7 +111,9 @@ cut(struct redis *redis)
 		redisReaderFree(redis->reader);
 	redis->reader = NULL;
 	redis->has_offset = false;
-	redis->reply_bytes = 0;
+	redis->is_probe = false;
+	redis->has_heard = false;
+	store_count_reply(redis, 0);
 	memset(redis->scripts_sent, 0, sizeof redis->scripts_sent);
 	redis->sent = (struct call_list){ NULL, &redis->sent.first, 0 };
 	return lost;
@@ -147,11 +145,19 @@ connection_renew(struct redis *redis)
 	answer_lost(redis, lost);
 }
 
+/* Nothing is wrong with a proxy that ends the connection at a command that it does not know. */
+static bool
+awaits_hello(const struct redis *redis)
+{
+	return redis->sent.first != NULL && redis->sent.first->kind == CALL_HELLO;
+}
+
 void
 connection_lose(struct redis *redis, const char *why)
 {
 	const bool was_settled = redis->state == REDIS_READY &&
 		loop_now_us(redis->loop) - redis->ready_since_us >= SETTLED_US;
+	const bool was_probe = redis->is_probe, asked_too_much = awaits_hello(redis);
 	char text[320];
 
 	/* Whoever says why may go with the connection. */
@@ -165,25 +171,39 @@ connection_lose(struct redis *redis, const char *why)
 		redis->address_first++;
 	struct call *lost = cut(redis);
 
-	if (was_settled && !breaker_is_open(redis->breaker)) {
+	if ((was_settled || asked_too_much) && !breaker_is_open(redis->breaker)) {
 		log_info("The connection to Redis ended; connecting anew.",
 			LOG_TEXT("server", redis->name), LOG_TEXT("reason", why));
 		connection_start(redis);
 	} else if (outage_open(redis, why)) {
 		store_breaker_opened(redis, why);
 	} else {
-		/* Found open, and by whom does not matter, if a probe of ours failed. */
-		counter_add(COUNT_BREAKER_PROBES_FAILED, 1);
+		/* Found open, by whom does not matter. */
+		if (was_probe)
+			counter_add(COUNT_BREAKER_PROBES_FAILED, 1);
 		outage_tell(redis, why);
 		store_await_probe(redis);
 	}
 	answer_lost(redis, lost);
 }
 
+/* Behind all that is waited for. A replica that cannot be written to says so of each check;
+ * sentinels and clusters know theirs. */
+static void
+ask_hello(struct redis *redis)
+{
+	if (redis->sentinel != NULL || redis->node != NULL || redis->was_asked_hello ||
+		redis->has_told_replica)
+		return;
+	redis->was_asked_hello = true;
+	connection_step(redis, CALL_HELLO, false);
+}
+
 void
 connection_ready(struct redis *redis)
 {
 	redis->state = REDIS_READY;
+	redis->is_probe = false;
 	redis->ready_since_us = loop_now_us(redis->loop);
 	timer_cancel(redis->shake_timer);
 	if (breaker_close(redis->breaker)) {
@@ -199,6 +219,7 @@ connection_ready(struct redis *redis)
 		node_changed(redis->node);
 	kept_send(redis);
 	store_send_waiting(redis);
+	ask_hello(redis);
 	watch_silence(redis);
 }
 

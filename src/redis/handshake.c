@@ -27,6 +27,14 @@ connect_next(struct redis *redis, int *error)
 		&connection_handler, redis, error);
 }
 
+const struct resolved *
+handshake_address(const struct redis *redis)
+{
+	const unsigned i = redis->address_first + redis->address_at - 1;
+
+	return &redis->addresses[i % redis->address_count];
+}
+
 /* Of several addresses, what says most: who listens on one of IPv4 and IPv6 alone refuses on the
  * other. */
 static void
@@ -76,7 +84,8 @@ shake_anew(struct redis *redis)
 	/* What the one before has said of a reply is not the beginning of this one's. */
 	redisReaderFree(redis->reader);
 	redis->reader = reader_new(&redis->reader_bound, ELEMENTS_MAX);
-	redis->reply_bytes = 0;
+	store_count_reply(redis, 0);
+	redis->has_heard = false;
 	if (redis->reader == NULL)
 		connection_lose(redis, "no memory");
 	else
@@ -138,9 +147,20 @@ handshake_start(struct redis *redis)
 	}
 }
 
+/* A tls-port takes what is no TLS for an attack. */
+static const char *
+why_ended(const struct redis *redis, int error, const char *why)
+{
+	const bool was_connected = stream_is_connected(redis->stream) || error == ECONNRESET;
+	const bool is_mute = redis->server.kind == ADDRESS_TCP && !redis->has_heard;
+
+	return is_mute && was_connected ? NO_WORD : why;
+}
+
 void
 handshake_ended(struct redis *redis, const char *why)
 {
+	why = why_ended(redis, 0, why);
 	if (redis->address_at >= redis->address_count) {
 		connection_lose(redis, why);
 		return;
@@ -153,11 +173,12 @@ void
 handshake_failed(struct redis *redis, int error)
 {
 	if (redis->address_at >= redis->address_count) {
-		lose_tried(redis, error, stream_reason(redis->stream, error));
+		lose_tried(
+			redis, error, why_ended(redis, error, stream_reason(redis->stream, error)));
 		return;
 	}
 	if (error != ECONNREFUSED)
 		(void)snprintf(redis->tried, sizeof redis->tried, "%s",
-			stream_reason(redis->stream, error));
+			why_ended(redis, error, stream_reason(redis->stream, error)));
 	shake_anew(redis);
 }

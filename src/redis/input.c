@@ -58,13 +58,17 @@ store_log_refusal(struct redis *redis, const char *error)
 			LOG_TEXT("error", error), LOG_KEPT_BACK(held));
 }
 
-/* A lease that was to be prolonged and was not there: it had ended, since Redis was away for too
- * long, or a counter of Redis was removed. */
+/* A lease that was to be prolonged and was not there had ended, since Redis was away for too long,
+ * or a counter of Redis was removed. */
 static void
-note_lost(const struct call *call, const redisReply *reply)
+note_lease(struct call *call, const redisReply *reply)
 {
-	if (call->kind == CALL_RENEWAL && (reply->element[0]->integer & 1) == 0)
+	const bool was_held = (reply->element[0]->integer & 1) != 0;
+
+	if (call->kind == CALL_RENEWAL && !was_held)
 		counter_add(COUNT_LEASES_LOST, 1);
+	if (call->kind == CALL_RELEASE)
+		call_given_back(call, was_held);
 }
 
 /* The server cannot be used, by its own words or by what it says. What it refuses for the moment
@@ -106,7 +110,7 @@ take_check(struct redis *redis, struct call *call, const redisReply *reply)
 		/* An answer that nobody waits for any more is no sign of health. */
 		if (call->check != NULL)
 			breaker_hit(redis->breaker);
-		note_lost(call, reply);
+		note_lease(call, reply);
 		call_answer(redis, call, &decision);
 		return false;
 	case REPLY_LATE:
@@ -181,6 +185,20 @@ take_step(struct redis *redis, struct call *call, const redisReply *reply)
 	}
 }
 
+/* One that can be written to takes all as if it were a master, and forgets it. */
+static void
+take_hello(struct redis *redis, const redisReply *reply)
+{
+	redis->was_asked_hello = false;
+	if (redis->has_told_replica || !reply_tells_replica(reply))
+		return;
+	redis->has_told_replica = true;
+	log_error("The server is a replica that can be written to (replica-read-only no): what is "
+		  "counted there is lost when it takes its master's data anew.",
+		LOG_TEXT("server", redis->name),
+		LOG_TEXT("remedy", "name the master with server of [redis], or its sentinels"));
+}
+
 static void
 take_reply(struct redis *redis, const redisReply *reply)
 {
@@ -202,6 +220,9 @@ take_reply(struct redis *redis, const redisReply *reply)
 		break;
 	case CALL_SLOTS:
 		take_slots(redis, reply);
+		break;
+	case CALL_HELLO:
+		take_hello(redis, reply);
 		break;
 	case CALL_ASKING: /* what it says is said again by what follows */
 		break;
@@ -239,7 +260,8 @@ input_take(struct redis *redis, struct slice data)
 {
 	const struct stream *stream = redis->stream;
 
-	redis->reply_bytes += data.len;
+	redis->has_heard = true;
+	store_count_reply(redis, redis->reply_bytes + data.len);
 	if (redisReaderFeed(redis->reader, data.ptr, data.len) != REDIS_OK) {
 		connection_lose(redis, "no memory for a reply");
 		return false;
@@ -255,14 +277,13 @@ input_take(struct redis *redis, struct slice data)
 		}
 		if (reply == NULL)
 			break;
-		redis->reply_bytes = redis->reader->len - redis->reader->pos;
+		store_count_reply(redis, redis->reader->len - redis->reader->pos);
 		take_reply(redis, reply);
 		freeReplyObject(reply);
 	}
 	if (redis->stream != stream)
 		return false;
-	/* Counted by ourselves: the reader keeps what it has read of an array as objects. */
-	if (redis->reply_bytes > (is_next_slots(redis) ? SLOTS_REPLY_MAX : REPLY_MAX)) {
+	if (store_hears_too_much(redis, is_next_slots(redis) ? SLOTS_REPLY_MAX : REPLY_MAX)) {
 		connection_lose(redis, "its answer does not end");
 		return false;
 	}

@@ -113,6 +113,7 @@ on_input(void *context, struct slice data)
 	const size_t max = inquiry->asked == INQUIRY_SLOTS ? SLOTS_REPLY_MAX : REPLY_MAX;
 	void *reply = NULL;
 
+	inquiry->has_heard = true;
 	inquiry->reply_bytes += data.len;
 	if (redisReaderFeed(inquiry->reader, data.ptr, data.len) != REDIS_OK) {
 		end(inquiry, INQUIRY_LOST, "no memory for its answer");
@@ -132,10 +133,19 @@ on_input(void *context, struct slice data)
 
 /* ---- the connection ---- */
 
+/* A tls-port takes what is no TLS for an attack. */
+static void
+end_lost(struct inquiry *inquiry, const char *reason)
+{
+	const bool is_mute = inquiry->settings.server.kind == ADDRESS_TCP && !inquiry->has_heard;
+
+	end(inquiry, INQUIRY_LOST, is_mute ? NO_WORD : reason);
+}
+
 static void
 on_eof(void *context)
 {
-	end(context, INQUIRY_LOST, "it closed the connection");
+	end_lost(context, "it closed the connection");
 }
 
 static void
@@ -164,8 +174,8 @@ on_failed(void *context, int error)
 	char reason[INQUIRY_TEXT_SIZE];
 
 	(void)snprintf(reason, sizeof reason, "%s", stream_reason(inquiry->stream, error));
-	if (stream_is_connected(inquiry->stream)) {
-		end(inquiry, INQUIRY_LOST, reason);
+	if (stream_is_connected(inquiry->stream) || error == ECONNRESET) {
+		end_lost(inquiry, reason);
 		return;
 	}
 	keep_reason(inquiry, error, reason);
@@ -229,7 +239,7 @@ on_deadline(void *context)
 		inquiry->report.error = ETIMEDOUT;
 		end(inquiry, INQUIRY_UNREACHED,
 			inquiry->settings.server.kind == ADDRESS_TLS
-				? "no TLS handshake comes about; it may be no tls-port"
+				? NO_HANDSHAKE
 				: "the connection does not come about");
 	}
 }
@@ -248,17 +258,15 @@ make_key(struct inquiry *inquiry)
 }
 
 static int
-begin(struct inquiry *inquiry, struct resolver *resolver)
+begin(struct inquiry *inquiry, struct resolver *resolver, int64_t end_us)
 {
 	struct resolved *first = &inquiry->addresses[0];
-	const int64_t time_us = INQUIRY_DEADLINES * inquiry->settings.deadline_us;
 
 	inquiry->deadline_timer = timer_new(inquiry->loop, on_deadline, inquiry);
 	inquiry->reader = reader_new(&inquiry->bound, INQUIRY_ELEMENTS_MAX);
 	if (inquiry->deadline_timer == NULL || inquiry->reader == NULL)
 		return -1;
-	timer_set(inquiry->deadline_timer,
-		loop_now_us(inquiry->loop) + (time_us > SHORTEST_US ? time_us : SHORTEST_US));
+	timer_set(inquiry->deadline_timer, end_us);
 	if (socket_address(&inquiry->settings.server, &first->address, &first->len) == 0) {
 		inquiry->address_count = 1;
 		dial(inquiry);
@@ -268,9 +276,17 @@ begin(struct inquiry *inquiry, struct resolver *resolver)
 	return inquiry->lookup == NULL ? -1 : 0;
 }
 
+int64_t
+inquiry_end_us(struct loop *loop, int64_t deadline_us)
+{
+	const int64_t time_us = INQUIRY_DEADLINES * deadline_us;
+
+	return loop_now_us(loop) + (time_us > SHORTEST_US ? time_us : SHORTEST_US);
+}
+
 struct inquiry *
 inquiry_start(struct loop *loop, struct resolver *resolver, const struct redis_settings *settings,
-	enum inquiry_kind kind, inquiry_fn *done, void *context)
+	enum inquiry_kind kind, int64_t end_us, inquiry_fn *done, void *context)
 {
 	struct inquiry *inquiry = calloc(1, sizeof *inquiry);
 
@@ -283,7 +299,7 @@ inquiry_start(struct loop *loop, struct resolver *resolver, const struct redis_s
 	inquiry->context = context;
 	inquiry->ending = (struct deferred){ .run = on_end, .context = inquiry };
 	make_key(inquiry);
-	if (begin(inquiry, resolver) != 0) {
+	if (begin(inquiry, resolver, end_us) != 0) {
 		inquiry_free(inquiry);
 		return NULL;
 	}

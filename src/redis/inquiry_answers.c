@@ -101,11 +101,51 @@ take_info(struct inquiry_report *report, const redisReply *reply)
 	report->mode = mode_of(info_value(reply, SLICE("redis_mode")));
 }
 
-static void
-take_role(struct inquiry_report *report, const redisReply *reply)
+/* ---- whom it knows ---- */
+
+_Static_assert((int)INQUIRY_ALL_SLOTS == (int)SLOTS, "one is for those who know no cluster");
+
+static struct inquiry_server *
+add_server(struct inquiry_report *report, const struct address *address)
 {
-	if (reply->type == REDIS_REPLY_ARRAY && reply->elements > 0)
-		keep_word(report->role, text_of(reply->element[0]));
+	for (unsigned i = 0; i < report->server_count; i++) {
+		if (address_is(&report->servers[i].address, address))
+			return &report->servers[i];
+	}
+	if (report->server_count == INQUIRY_SERVERS_MAX) {
+		report->names_more = true;
+		return NULL;
+	}
+	struct inquiry_server *server = &report->servers[report->server_count++];
+
+	*server = (struct inquiry_server){ .address = *address };
+	return server;
+}
+
+/* {"master", offset, {{host, port, offset}, ...}} */
+static void
+take_replicas(struct inquiry *inquiry, const redisReply *reply)
+{
+	const redisReply *list = reply->elements == 3 ? reply->element[2] : NULL;
+	struct address address;
+
+	if (list == NULL || list->type != REDIS_REPLY_ARRAY)
+		return;
+	for (size_t i = 0; i < (size_t)list->elements; i++) {
+		if (link_read_replica(list->element[i], inquiry->settings.server.kind, &address) ==
+			0)
+			(void)add_server(&inquiry->report, &address);
+	}
+}
+
+static void
+take_role(struct inquiry *inquiry, const redisReply *reply)
+{
+	if (reply->type != REDIS_REPLY_ARRAY || reply->elements == 0)
+		return;
+	keep_word(inquiry->report.role, text_of(reply->element[0]));
+	if (inquiry->kind == INQUIRY_MASTER_OF_SENTINELS)
+		take_replicas(inquiry, reply);
 }
 
 static void
@@ -159,34 +199,40 @@ static void
 add_master(void *context, unsigned first, unsigned last, const struct address *master)
 {
 	struct inquiry_report *report = context;
+	struct inquiry_server *server = add_server(report, master);
 
-	(void)first;
-	(void)last;
-	for (unsigned i = 0; i < report->master_count; i++) {
-		if (address_is(&report->masters[i], master))
-			return;
-	}
-	if (report->master_count < INQUIRY_MASTERS_MAX)
-		report->masters[report->master_count++] = *master;
+	if (server != NULL)
+		server->slots += last - first + 1;
+	memset(report->is_served + first, true, last - first + 1);
+}
+
+static void
+add_replica(void *context, const struct address *replica)
+{
+	(void)add_server(context, replica);
 }
 
 static void
 take_slots(struct inquiry *inquiry, const redisReply *reply)
 {
+	const struct address *from = &inquiry->settings.server;
+	struct inquiry_report *report = &inquiry->report;
 	struct err err;
 
-	if (slots_read(reply, &inquiry->settings.server, add_master, &inquiry->report, &err) != 0)
-		(void)snprintf(inquiry->report.refusals[INQUIRY_SLOTS], INQUIRY_TEXT_SIZE, "%.200s",
-			err.text);
+	if (slots_read(reply, from, add_master, report, &err) != 0)
+		(void)snprintf(
+			report->refusals[INQUIRY_SLOTS], INQUIRY_TEXT_SIZE, "%.200s", err.text);
+	else
+		slots_read_replicas(reply, from, add_replica, report);
 }
 
 static void
 take_name_of_master(struct inquiry *inquiry, const redisReply *reply)
 {
-	struct inquiry_report *report = &inquiry->report;
+	struct address master;
 
-	if (link_read_address(reply, inquiry->settings.server.kind, &report->masters[0]) == 0)
-		report->master_count = 1;
+	if (link_read_address(reply, inquiry->settings.server.kind, &master) == 0)
+		(void)add_server(&inquiry->report, &master);
 }
 
 static void
@@ -195,11 +241,13 @@ take_error(struct inquiry *inquiry, enum inquiry_question question, const redisR
 	const struct slice text = slice_make(reply->str, (size_t)reply->len);
 	const bool is_elsewhere = inquiry->kind == INQUIRY_NODE &&
 		(slice_has_prefix(text, SLICE("MOVED ")) || slice_has_prefix(text, SLICE("ASK ")));
+	const bool is_read_only =
+		inquiry->kind == INQUIRY_REPLICA && slice_has_prefix(text, SLICE("READONLY "));
 
 	/* What cannot be decided by script cannot be measured either. */
 	if (question == INQUIRY_EVALSHA)
 		inquiry->tries = INQUIRY_TRIES;
-	if (!is_elsewhere)
+	if (!is_elsewhere && !is_read_only)
 		keep(inquiry->report.refusals[question], INQUIRY_TEXT_SIZE, text);
 }
 
@@ -223,7 +271,7 @@ question_take(struct inquiry *inquiry, enum inquiry_question question, const red
 		take_name_of_master(inquiry, reply);
 		break;
 	case INQUIRY_ROLE:
-		take_role(report, reply);
+		take_role(inquiry, reply);
 		break;
 	case INQUIRY_SLOTS:
 		take_slots(inquiry, reply);

@@ -30,6 +30,7 @@ struct inquiry {
 	redisReader *reader;
 	struct reader_bound bound;
 	size_t reply_bytes; /* read since the last whole reply */
+	bool has_heard; /* anything */
 
 	enum inquiry_question asked; /* waits for its answer */
 	int64_t sent_us;

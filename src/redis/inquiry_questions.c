@@ -3,7 +3,8 @@
  *
  * The commands that the scripts call are asked for by themselves first: a server that refuses one
  * names it then, which it does not always do from within a script. In a cluster a refusal comes
- * before the word that another server has the key, so any server of it can be asked.
+ * before the word that another server has the key, so any server of it can be asked; and so it
+ * does before the word that a replica is not written to.
  */
 #include "inquiry_private.h"
 
@@ -60,13 +61,20 @@ serves_limits(const struct inquiry *inquiry)
 	return inquiry->kind != INQUIRY_SENTINEL && inquiry->report.mode != INQUIRY_MODE_SENTINEL;
 }
 
+/* By sentinels: weir asks for its role before it uses it. */
+static bool
+is_watched(const struct inquiry *inquiry)
+{
+	return inquiry->kind == INQUIRY_MASTER_OF_SENTINELS || inquiry->kind == INQUIRY_REPLICA;
+}
+
 bool
 question_is_due(const struct inquiry *inquiry, enum inquiry_question question)
 {
 	const bool is_node = inquiry->kind == INQUIRY_NODE, serves = serves_limits(inquiry);
 
 	if (is_pointless(inquiry))
-		return false;
+		return question == INQUIRY_HELLO && !inquiry->report.was_asked[INQUIRY_HELLO];
 	switch (question) {
 	case INQUIRY_AUTH:
 		return inquiry->settings.password != NULL;
@@ -80,8 +88,7 @@ question_is_due(const struct inquiry *inquiry, enum inquiry_question question)
 		return inquiry->kind == INQUIRY_SENTINEL;
 	case INQUIRY_ROLE: /* also when there is no other way to tell a replica */
 		return serves && !is_node &&
-			(inquiry->kind == INQUIRY_MASTER_OF_SENTINELS ||
-				inquiry->report.role[0] == '\0');
+			(is_watched(inquiry) || inquiry->report.role[0] == '\0');
 	case INQUIRY_SLOTS:
 	case INQUIRY_ASKING:
 		return is_node && inquiry->report.mode != INQUIRY_MODE_ALONE;
@@ -94,7 +101,7 @@ question_is_due(const struct inquiry *inquiry, enum inquiry_question question)
 	case INQUIRY_MEMORY:
 		return serves;
 	case INQUIRY_ENGINE:
-		return serves && !is_node;
+		return serves && !is_node && inquiry->kind != INQUIRY_REPLICA;
 	case INQUIRY_QUESTIONS:
 		break;
 	}
@@ -124,12 +131,12 @@ add_login(const struct inquiry *inquiry, struct args *args)
 }
 
 /* The least that the script decides: a policy of one a second; of a node of a cluster, which may
- * not have the key, nothing. */
+ * not have the key, and of a replica nothing. */
 static void
 add_decision(const struct inquiry *inquiry, struct args *args, bool whole)
 {
 	args_add_script(args, SCRIPT_DECIDE, whole);
-	if (inquiry->kind == INQUIRY_NODE) {
+	if (inquiry->kind == INQUIRY_NODE || inquiry->kind == INQUIRY_REPLICA) {
 		args_add_bare_probe(args);
 		return;
 	}

@@ -12,7 +12,7 @@
  * between what we send over the next one. It does so by their deadlines and not later; so what is
  * kept waits for these, and no place is given back before it is taken.
  */
-#include "redis_private.h"
+#include "cluster_private.h"
 
 enum { AT_A_TIME = 16, PAUSE_US = 100000 };
 
@@ -22,20 +22,34 @@ size_of(const struct call *call)
 	return sizeof *call + call->arguments_len;
 }
 
+/* Also among those of the whole cluster. */
+static void
+count(const struct call *call, int by)
+{
+	struct load *load = call->redis->load;
+
+	if (load == NULL)
+		return;
+	load->kept += (unsigned)by;
+	load->kept_bytes += (size_t)by * size_of(call);
+}
+
 static struct call *
 take_first(struct kept *kept)
 {
 	struct call *call = call_pop(&kept->calls);
 
-	if (call != NULL)
-		kept->bytes -= size_of(call);
+	if (call == NULL)
+		return NULL;
+	count(call, -1);
+	kept->bytes -= size_of(call);
 	return call;
 }
 
 static void
 leave(struct call *call)
 {
-	counter_add(COUNT_LEASES_LEFT, 1);
+	call_left(call);
 	call_free(call);
 }
 
@@ -56,6 +70,16 @@ is_usable(struct redis *redis)
 	return redis->state == REDIS_READY && !breaker_is_open(redis->breaker);
 }
 
+static bool
+has_room(const struct redis *redis, const struct call *call)
+{
+	const struct load *load = redis->load;
+	const unsigned calls = load != NULL ? load->kept : redis->kept.calls.count;
+	const size_t bytes = load != NULL ? load->kept_bytes : redis->kept.bytes;
+
+	return calls < KEPT_MAX && bytes + size_of(call) <= KEPT_BYTES_MAX;
+}
+
 void
 kept_put(struct redis *redis, struct call *call)
 {
@@ -65,9 +89,12 @@ kept_put(struct redis *redis, struct call *call)
 	kept_answered(redis, call);
 	call->redis = redis;
 	call->is_whole = false;
-	while (kept->calls.count >= KEPT_MAX || kept->bytes + size_of(call) > KEPT_BYTES_MAX)
-		leave(take_first(kept));
+	while (!has_room(redis, call))
+		leave(take_first(redis->node == NULL
+				? kept
+				: &nodes_first_kept(redis->node->cluster)->kept));
 	kept->bytes += size_of(call);
+	count(call, 1);
 	call_push(&kept->calls, call);
 	if (redis->state == REDIS_READY && kept->not_before_us < soon)
 		kept->not_before_us = soon;

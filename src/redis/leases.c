@@ -13,15 +13,13 @@
 static struct call *
 make_call(struct redis *redis, const struct check_item *item, uint64_t lease, bool renew)
 {
-	struct call *call = calloc(1, sizeof *call);
+	struct call *call = call_new(redis, renew ? CALL_RENEWAL : CALL_RELEASE);
 
 	if (call == NULL)
 		return NULL;
-	call->redis = redis;
-	call->kind = renew ? CALL_RENEWAL : CALL_RELEASE;
 	call->script = SCRIPT_ENGINE;
 	if (command_keep_lease(redis, call, item, lease, renew) != 0) {
-		free(call);
+		call_free(call);
 		return NULL;
 	}
 	return call;
@@ -59,20 +57,49 @@ leases_put(struct redis *redis, struct call *call)
 		call_lost(redis, call, UNAVAILABLE_CONNECTION);
 }
 
+/* NULL: no memory, or no server. */
+static struct call *
+make_release(struct redis *redis, const struct check_item *item, uint64_t lease)
+{
+	struct call *call = redis == NULL ? NULL : make_call(redis, item, lease, false);
+
+	if (call == NULL)
+		return NULL;
+	call->ends_us = over_us(redis, item->limit);
+	if (redis->node != NULL)
+		call->slot = cluster_slot(redis->node->cluster, item->key);
+	return call;
+}
+
 void
 leases_release(struct store *store, const struct check_item *item, uint64_t lease)
 {
 	struct redis *redis = redis_of(store);
-	struct call *call = make_call(redis, item, lease, false);
+	struct call *call = make_release(redis, item, lease);
 
-	if (call == NULL) {
+	if (call == NULL)
 		counter_add(COUNT_LEASES_LEFT, 1);
-		return;
-	}
-	call->ends_us = over_us(redis, item->limit);
-	if (redis->node != NULL)
-		call->slot = cluster_slot(redis->node->cluster, item->key);
-	leases_put(redis, call);
+	else
+		leases_put(redis, call);
+}
+
+void
+leases_release_either(struct redis *redis, const struct check_item *item, struct redis *other_redis,
+	const struct check_item *other, uint64_t lease)
+{
+	struct call *one = make_release(redis, item, lease);
+	struct call *two = make_release(other_redis, other, lease);
+
+	if (one == NULL && two == NULL)
+		counter_add(COUNT_LEASES_LEFT, 1);
+	else if (one != NULL && two != NULL)
+		call_pair(one, two);
+	else
+		(one != NULL ? one : two)->is_last = true;
+	if (one != NULL)
+		leases_put(redis, one);
+	if (two != NULL)
+		leases_put(other_redis, two);
 }
 
 bool
@@ -102,12 +129,10 @@ void
 leases_give_back(struct redis *redis, const struct check_item *item, const struct outcome *spent,
 	int64_t taken_us, uint64_t cost)
 {
-	struct call *call = store_has_room(redis) ? calloc(1, sizeof *call) : NULL;
+	struct call *call = store_has_room(redis) ? call_new(redis, CALL_GIVE_BACK) : NULL;
 
 	if (call == NULL)
 		return;
-	call->redis = redis;
-	call->kind = CALL_GIVE_BACK;
 	call->script = SCRIPT_GIVE_BACK;
 	if (command_keep_give_back(redis, call, item, spent, taken_us, cost) != 0)
 		call_free(call);

@@ -28,6 +28,10 @@ static const struct {
 		NO_SENTINEL },
 	{ "NOPERM", "give the sentinels' user the right +sentinel|get-master-addr-by-name", true,
 		NO_SENTINEL },
+	{ "unknown command",
+		"it is no sentinel but a server: name it with `server` of [redis], or the "
+		"sentinels' own port (26379 as a rule)",
+		false, NO_SENTINEL },
 	{ "WRONGPASS", "username and password_file of [redis] must be those of the server", true,
 		NULL },
 	{ "invalid password", "password_file of [redis] must hold the server's password", true,
@@ -44,12 +48,21 @@ static const struct {
 	{ "OOM", "raise the server's maxmemory", false, NULL },
 	{ "READONLY", "it is a replica: let [redis] name the primary", false, NULL },
 	{ "MISCONF", "the server cannot save its data: look at its disk and its log", false, NULL },
-	{ "unknown command", "it knows no scripts, or has renamed EVAL, EVALSHA or SELECT", false,
-		NULL },
+	{ "unknown command",
+		"it is a sentinel (name it with `sentinel` and `master` of [redis]), or has "
+		"renamed "
+		"EVAL, EVALSHA, SELECT, ROLE or CLUSTER",
+		false, NULL },
+	{ "does not trust the CA of our client certificate",
+		"tls_cert and tls_key of [redis] must be by a CA of the server's tls-ca-cert-file",
+		true, NULL },
+	{ "want a client certificate", "write tls_cert and tls_key of [redis]", true, NULL },
+	{ "wants a client certificate", "write tls_cert and tls_key of [redis]", true, NULL },
 	{ "certificate",
 		"tls_ca, tls_cert and tls_name of [redis] must fit the server's certificates", true,
 		NULL },
-	{ "what it sends is not TLS", "server of [redis] must be the address of Redis's tls-port",
+	{ "what it sends is not TLS",
+		"it is a port without TLS: write tcp: in place of tls:, or name its tls-port",
 		false, NULL },
 	{ "cluster support disabled",
 		"it is no cluster: name the one server with `server` of [redis]", false, NULL },
@@ -86,8 +99,15 @@ outage_open(struct redis *redis, const char *why)
 	const int64_t now = loop_now_us(redis->loop);
 	const int at = lasting_of(why);
 
-	return at >= 0 && lasting[at].is_ours ? breaker_open_own(redis->breaker, now)
-					      : breaker_open(redis->breaker, now);
+	if (at >= 0 && lasting[at].is_ours)
+		return breaker_open_own(redis->breaker, now);
+	const bool is_opened = breaker_open(redis->breaker, now);
+
+	if (is_opened && breaker_tell_full(redis->breaker))
+		log_warn("So many servers are away that the processes of this host cannot tell "
+			 "each other of all: each has to find out about the rest by itself.",
+			LOG_TEXT("server", redis->name));
+	return is_opened;
 }
 
 void

@@ -27,6 +27,11 @@ enum {
 	KEPT_MAX = 16384,
 	KEPT_BYTES_MAX = 8 * 1024 * 1024,
 	REPLY_MAX = 65536, /* bytes */
+	/* of all servers of a cluster together: a few of them that hang leave room for the others
+	 */
+	CLUSTER_CALLS_MAX = 4 * CHECKS_MAX,
+	CLUSTER_BYTES_MAX = 16 * QUEUED_MAX,
+	CLUSTER_REPLIES_MAX = 16 * 1024 * 1024, /* bytes */
 	ELEMENTS_MAX = 3 + 3 * CHECK_POLICIES_MAX,
 };
 
@@ -34,6 +39,7 @@ enum call_kind {
 	CALL_AUTH,
 	CALL_SELECT,
 	CALL_ROLE,
+	CALL_HELLO, /* of one that was named as a server: whether it is a replica */
 	CALL_SLOTS, /* of a cluster: which server has which keys */
 	CALL_PROBE,
 	CALL_ASKING, /* in front of what another server of the cluster has sent here */
@@ -47,6 +53,15 @@ enum call_kind {
  * decided; lua/give_back.lua only in clusters. */
 enum script { SCRIPT_DECIDE, SCRIPT_ENGINE, SCRIPT_GIVE_BACK, SCRIPTS };
 
+/* What the servers of a cluster take together. */
+struct load {
+	unsigned calls;
+	size_t bytes; /* of commands that are not answered */
+	unsigned kept; /* of the calls: those that are kept.c's */
+	size_t kept_bytes;
+	size_t reply_bytes; /* of replies that are not whole */
+};
+
 struct call {
 	struct redis *redis; /* that it is put to. First, see struct trip */
 	struct call *next; /* in `waiting` or `sent` */
@@ -57,6 +72,7 @@ struct call {
 	char *arguments; /* of leases and of CALL_GIVE_BACK, ready to be sent: whoever asked is gone
 			    by then */
 	size_t arguments_len;
+	size_t bytes; /* of the command, as it was sent */
 	unsigned argument_count;
 	int64_t sent_us;
 	bool is_whole; /* sent with EVAL, after NOSCRIPT */
@@ -68,6 +84,10 @@ struct call {
 	int64_t ends_us; /* of CALL_RELEASE: when the lease is over in any case */
 	unsigned slot; /* of CALL_RELEASE in a cluster */
 	bool was_kept; /* and counts among those of kept.under_way */
+	/* Of CALL_RELEASE: the lease stands under one of two keys, and each has a call. */
+	struct call *twin; /* NULL: there is no other call, or none any more */
+	bool is_moot; /* the other one has given it back */
+	bool is_last; /* the other one could not be sent */
 };
 
 struct call_list {
@@ -108,7 +128,9 @@ struct redis {
 	struct redis_settings settings;
 	struct sentinel *sentinel; /* NULL: there are none */
 	struct node *node; /* as a server of a cluster; NULL: it stands alone */
+	struct load *load; /* the cluster's; NULL likewise */
 	struct address server; /* where it is, as far as is known */
+	struct address named; /* by sentinels, while it is looked up whether that is elsewhere */
 	char name[ADDRESS_TEXT_SIZE]; /* the server's, for the log */
 	struct breaker *breaker;
 
@@ -119,7 +141,7 @@ struct redis {
 	unsigned address_first; /* where the next connection begins: behind one that led nowhere */
 	unsigned address_at; /* how many were tried for this connection */
 	char tried[160]; /* why one of them led nowhere, if it did more than refuse; else "" */
-	struct timer *shake_timer; /* the deadline of look-up and handshake */
+	struct timer *shake_timer; /* the deadline of look-up and handshake; of READY, master.c's */
 	struct stream *stream;
 	redisReader *reader;
 	struct reader_bound reader_bound;
@@ -132,6 +154,10 @@ struct redis {
 	struct call *live, **live_end;
 	struct timer *deadline_timer; /* of the first live check */
 	struct timer *probe_timer; /* while the breaker is open */
+	bool is_probe; /* the connection that is being made: the breaker stays open if it fails */
+	bool has_heard; /* something has come over this connection */
+	bool was_asked_hello; /* and has not answered: some proxies end the connection then */
+	bool has_told_replica;
 	struct kept kept;
 
 	bool has_offset;
@@ -156,7 +182,21 @@ redis_of(struct store *store)
 void call_list_init(struct call_list *list);
 void call_push(struct call_list *list, struct call *call);
 struct call *call_pop(struct call_list *list);
+
+/* NULL: no memory. */
+struct call *call_new(struct redis *redis, enum call_kind kind) WEIR_MUST_CHECK;
 void call_free(struct call *call);
+
+/* So many bytes were sent for it. */
+void call_weigh(struct call *call, size_t bytes);
+
+/* Two calls of one lease. */
+void call_pair(struct call *one, struct call *other);
+
+/* What a CALL_RELEASE has come to: the server held the lease, or not; or it is given up, so the
+ * place stays taken if it is there (COUNT_LEASES_LEFT). */
+void call_given_back(struct call *call, bool was_held);
+void call_left(struct call *call);
 
 /* Somebody waits for the call's check from now on, until its deadline; or no longer. */
 void call_await(struct redis *redis, struct call *call);
@@ -186,9 +226,6 @@ void store_take_over(struct redis *redis, struct call *call);
 /* Nothing waits for it. */
 bool store_is_idle(const struct redis *redis);
 
-/* Whether one more call may wait. */
-bool store_has_room(const struct redis *redis);
-
 /* Whether the breaker lets ask; if it is open, the next probe is seen to. */
 bool store_may_ask(struct redis *redis);
 
@@ -206,10 +243,27 @@ void store_log_refusal(struct redis *redis, const char *error);
 void store_breaker_opened(struct redis *redis, const char *why);
 void store_await_probe(struct redis *redis);
 
+/* ---- load.c ---- */
+
+/* Whether one more call may wait. */
+bool store_has_room(const struct redis *redis);
+
+/* Of the reply that is being read, so much has come. */
+void store_count_reply(struct redis *redis, size_t bytes);
+
+/* Which is more than `max`, or more than all of a cluster may send together. */
+bool store_hears_too_much(const struct redis *redis, size_t max);
+
 /* ---- outage.c ---- */
 
 #define NOT_REDIS "what it sends is not Redis's protocol"
 #define NO_SENTINEL "no sentinel answers"
+/* What a port does that is of the other kind than its address says. */
+#define NO_WORD                                                                                    \
+	"it ended the connection without a word, as a tls-port does; if it is one, write tls: in " \
+	"place of tcp:"
+#define NO_HANDSHAKE                                                                               \
+	"no TLS handshake comes about; if it is a port without TLS, write tcp: in place of tls:"
 
 /* Opens the breaker, for this process alone if the reason is ours. True if this call opened it. */
 bool outage_open(struct redis *redis, const char *why);
@@ -225,6 +279,11 @@ void outage_tell(struct redis *redis, const char *why);
 void leases_release(struct store *store, const struct check_item *item, uint64_t lease);
 bool leases_renew(struct store *store, const struct check_item *item, uint64_t lease);
 unsigned leases_kept(const struct store *store);
+
+/* As leases_release, of one that stands under the one key or under the other; each has its server.
+ */
+void leases_release_either(struct redis *redis, const struct check_item *item,
+	struct redis *other_redis, const struct check_item *other, uint64_t lease);
 
 /* Takes a CALL_RELEASE or CALL_RENEWAL: sends it now, or keeps the one and drops the other. */
 void leases_put(struct redis *redis, struct call *call);
@@ -242,8 +301,8 @@ void kept_release(struct redis *redis);
 /* The store is about to go: what is kept is dropped, counted and told in the log. */
 void kept_leave(struct redis *redis);
 
-/* Takes a CALL_RELEASE that cannot be sent now. At most KEPT_MAX of KEPT_BYTES_MAX are kept; beyond
- * that the first one is dropped and counted (COUNT_LEASES_LEFT). */
+/* Takes a CALL_RELEASE that cannot be sent now. At most KEPT_MAX of KEPT_BYTES_MAX are kept, by all
+ * servers of a cluster; beyond that the first one is dropped and counted (COUNT_LEASES_LEFT). */
 void kept_put(struct redis *redis, struct call *call);
 
 /* Sends some, if there are any and the connection is ready; and goes on with each that is answered.
@@ -293,6 +352,9 @@ void handshake_start(struct redis *redis);
 
 /* That is where the server is. From ASKING. */
 void handshake_go_to(struct redis *redis, const struct address *server);
+
+/* The address that the stream is connected to, or is about to be. */
+const struct resolved *handshake_address(const struct redis *redis);
 
 /* The connection has failed, or was closed, while it was SHAKING: the next address is tried, if
  * there is one. */
@@ -344,6 +406,9 @@ void sentinel_doubt(struct sentinel *sentinel);
 /* What the sentinels say. The context is the store. */
 extern const struct sentinel_handler master_handler;
 
+/* Where the master is that they name was not found out in time: it is another one. */
+void master_is_not_found(struct redis *redis);
+
 /* ---- input.c ---- */
 
 /* Takes what has come. False if the connection has ended by it. */
@@ -352,7 +417,7 @@ bool input_take(struct redis *redis, struct slice data);
 /* ---- command.c ---- */
 
 /* Appends the command for a call to the stream. -1: no memory. */
-int command_send(struct redis *redis, const struct call *call) WEIR_MUST_CHECK;
+int command_send(struct redis *redis, struct call *call) WEIR_MUST_CHECK;
 
 /* Makes the arguments of a call of a lease, so that it can be sent at any time. -1: no memory. */
 int command_keep_lease(struct redis *redis, struct call *call, const struct check_item *item,
@@ -426,6 +491,9 @@ enum reply_kind reply_read(const redisReply *reply, const struct check *check,
  */
 enum reply_kind reply_status(const redisReply *reply, struct err *err);
 enum reply_kind reply_role(const redisReply *reply, struct err *err);
+
+/* To HELLO: it says that the server is a replica. */
+bool reply_tells_replica(const redisReply *reply);
 
 /* It is of a server that has only a part of the keys (MOVED). */
 bool reply_is_of_cluster(const redisReply *reply);

@@ -308,3 +308,20 @@ reply_role(const redisReply *reply, struct err *err)
 		role.ptr);
 	return REPLY_UNUSABLE;
 }
+
+/* https://redis.io/commands/hello: names and values in turn. */
+bool
+reply_tells_replica(const redisReply *reply)
+{
+	if (reply->type != REDIS_REPLY_ARRAY)
+		return false;
+	for (size_t i = 0; i + 1 < (size_t)reply->elements; i += 2) {
+		const redisReply *name = reply->element[i], *value = reply->element[i + 1];
+
+		if (name->type == REDIS_REPLY_STRING && value->type == REDIS_REPLY_STRING &&
+			strcmp(name->str, "role") == 0)
+			return strcmp(value->str, "replica") == 0 ||
+				strcmp(value->str, "slave") == 0;
+	}
+	return false;
+}

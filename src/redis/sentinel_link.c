@@ -14,6 +14,7 @@
 #include "weir/socket.h"
 #include "weir/units.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -70,13 +71,13 @@ is_text(const redisReply *reply)
 	return reply->type == REDIS_REPLY_STRING;
 }
 
-int
-link_read_address(const redisReply *reply, enum address_kind kind, struct address *address)
+/* The first two of an array. */
+static int
+read_address(const redisReply *reply, enum address_kind kind, struct address *address)
 {
 	uint64_t port;
 
-	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != ANSWER_ELEMENTS ||
-		!is_text(reply->element[0]) || !is_text(reply->element[1]))
+	if (!is_text(reply->element[0]) || !is_text(reply->element[1]))
 		return -1;
 	const struct slice host =
 		slice_make(reply->element[0]->str, (size_t)reply->element[0]->len);
@@ -88,6 +89,22 @@ link_read_address(const redisReply *reply, enum address_kind kind, struct addres
 	*address = (struct address){ .kind = kind, .port = (uint16_t)port };
 	memcpy(address->host, host.ptr, host.len);
 	return 0;
+}
+
+int
+link_read_address(const redisReply *reply, enum address_kind kind, struct address *address)
+{
+	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != ANSWER_ELEMENTS)
+		return -1;
+	return read_address(reply, kind, address);
+}
+
+int
+link_read_replica(const redisReply *reply, enum address_kind kind, struct address *address)
+{
+	if (reply->type != REDIS_REPLY_ARRAY || reply->elements < ANSWER_ELEMENTS)
+		return -1;
+	return read_address(reply, kind, address);
 }
 
 static void
@@ -155,10 +172,21 @@ on_input(void *context, struct slice data)
 
 /* ---- the connection ---- */
 
+/* A tls-port takes what is no TLS for an attack. */
+static void
+fail_ended(struct sentinel_link *link, int error, const char *why)
+{
+	const bool was_connected = stream_is_connected(link->stream) || error == ECONNRESET;
+	const bool is_mute =
+		link->address->kind == ADDRESS_TCP && !link->has_answer && link->reply_bytes == 0;
+
+	fail(link, is_mute && was_connected ? NO_WORD : why);
+}
+
 static void
 on_eof(void *context)
 {
-	fail(context, "it closed the connection");
+	fail_ended(context, 0, "it closed the connection");
 }
 
 static void
@@ -176,7 +204,7 @@ on_failed(void *context, int error)
 	const bool was_connecting = !link->has_answer && link->resolved_at < link->resolved_count;
 
 	if (!was_connecting) {
-		fail(link, stream_reason(link->stream, error));
+		fail_ended(link, error, stream_reason(link->stream, error));
 		return;
 	}
 	stream_close(link->stream);

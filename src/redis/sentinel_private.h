@@ -48,6 +48,10 @@ void link_close(struct sentinel_link *link);
 int link_read_address(
 	const redisReply *reply, enum address_kind kind, struct address *address) WEIR_MUST_CHECK;
 
+/* One of the replicas in a master's answer to ROLE. */
+int link_read_replica(
+	const redisReply *reply, enum address_kind kind, struct address *address) WEIR_MUST_CHECK;
+
 /* ---- sentinel.c ---- */
 
 /* is_news: over this connection it has told of another master before. */

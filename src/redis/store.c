@@ -76,6 +76,7 @@ on_probe_time(void *context)
 	}
 	if (redis->state != REDIS_DOWN)
 		connection_close(redis);
+	redis->is_probe = true;
 	connection_start(redis);
 }
 
@@ -97,11 +98,20 @@ on_deadline(void *context)
 static void
 on_shake_deadline(void *context)
 {
-	const struct redis *redis = context;
+	struct redis *redis = context;
+	const char *why = "it did not answer within the deadline";
 
-	connection_lose(context,
-		redis->state == REDIS_ASKING ? "no sentinel answered within the deadline"
-					     : "it did not answer within the deadline");
+	if (redis->state == REDIS_READY) {
+		master_is_not_found(redis);
+		return;
+	}
+	if (redis->state == REDIS_ASKING)
+		why = "no sentinel answered within the deadline";
+	else if (redis->state == REDIS_RESOLVING)
+		why = "no name server answered within the deadline";
+	else if (redis->server.kind == ADDRESS_TLS && !stream_is_connected(redis->stream))
+		why = NO_HANDSHAKE;
+	connection_lose(context, why);
 }
 
 static void
@@ -109,14 +119,6 @@ refuse(struct redis *redis, struct check *check, enum unavailable why)
 {
 	counter_add(redis->settings.counters->failures[why], 1);
 	check->done(check, &(const struct decision){ .verdict = VERDICT_UNAVAILABLE, .why = why });
-}
-
-/* Also those that nobody waits for any more: they still hold memory. */
-bool
-store_has_room(const struct redis *redis)
-{
-	return redis->waiting.count + redis->sent.count < CHECKS_MAX &&
-		(redis->stream == NULL || stream_queued(redis->stream) < QUEUED_MAX);
 }
 
 void
@@ -177,14 +179,12 @@ store_ask(struct redis *redis, struct check *check)
 		refuse(redis, check, UNAVAILABLE_BREAKER);
 		return;
 	}
-	struct call *call = store_has_room(redis) ? calloc(1, sizeof *call) : NULL;
+	struct call *call = store_has_room(redis) ? call_new(redis, CALL_CHECK) : NULL;
 
 	if (call == NULL) {
 		refuse(redis, check, UNAVAILABLE_OVERLOAD);
 		return;
 	}
-	call->redis = redis;
-	call->kind = CALL_CHECK;
 	call->script = script_of(check);
 	call->check = check;
 	call->brings_clock = check->now_us != 0;
@@ -280,6 +280,7 @@ store_new(struct loop *loop, struct resolver *resolver, const struct redis_setti
 	redis->settings = *settings;
 	redis->breaker = breaker;
 	redis->node = node;
+	redis->load = node == NULL ? NULL : &node->cluster->load;
 	redis->refusal_log = (struct log_throttle){ .period_us = 60 * US_PER_S, .burst = 1 };
 	redis->live_end = &redis->live;
 	call_list_init(&redis->waiting);

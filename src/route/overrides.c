@@ -36,7 +36,8 @@ bool
 overrides_attribute_is(const struct attribute *attribute, enum identity_source source,
 	const char *name, const char *param)
 {
-	if (attribute->source != source || (attribute->name == NULL) != (name == NULL))
+	if (attribute->source != source || (attribute->name == NULL) != (name == NULL) ||
+		(attribute->param == NULL) != (param == NULL))
 		return false;
 	/* The names of headers differ only as FastCGI sees them. */
 	return name == NULL ||

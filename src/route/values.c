@@ -20,7 +20,7 @@ values_init(struct values *values, const struct view *view, enum identity_source
 		.source = source,
 		.pairs = { .rest = source == IDENTITY_PARAM ? view->query : view->cookies,
 			.name = slice_of(param == NULL ? name : param),
-			.nocase = nocase },
+			.nocase = nocase || (source == IDENTITY_PARAM && param != NULL) },
 		.entry = view->env };
 }
 

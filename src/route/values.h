@@ -23,7 +23,7 @@ struct values {
 };
 
 /* `name` and `param` as of struct config_identity_part; `nocase`: of a cookie's or parameter's
- * name. */
+ * name, whatever the part says. */
 void values_init(struct values *values, const struct view *view, enum identity_source source,
 	const char *name, const char *param, bool nocase);
 

@@ -193,6 +193,30 @@ what_is_left_behind_counts_for_max_in_flight(void **state)
 	assert_int_equal(talk.result, EXCHANGE_COMPLETE);
 }
 
+/* Nobody is waited for, and no place is taken meanwhile. */
+static void
+a_program_that_has_gone_leaves_nothing_behind(void **state)
+{
+	struct talk talk;
+
+	(void)state;
+	programs.max_in_flight = 1;
+	programs_renew();
+	program_write("x", "echo $$ > self");
+	assert_true(program_start(&talk, "x", NULL));
+	exchange_hold(talk.exchange);
+	const int self = program_number("self");
+
+	assert_soon(is_zombie(self));
+	for (unsigned turn = 0; turn < 20; turn++)
+		assert_true(is_zombie(self));
+	talk_cancel(&talk);
+	talk_release(&talk);
+	assert_true(program_start(&talk, "x", NULL));
+	talk_cancel(&talk);
+	talk_release(&talk);
+}
+
 int
 main(void)
 {
@@ -202,6 +226,7 @@ main(void)
 		TEST(the_background_of_an_answer_that_is_whole_lives_on),
 		TEST(a_daemon_that_holds_the_output_is_waited_for_with_an_end),
 		TEST(what_is_left_behind_counts_for_max_in_flight),
+		TEST(a_program_that_has_gone_leaves_nothing_behind),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

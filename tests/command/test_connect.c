@@ -47,6 +47,8 @@ a_login_that_is_not_taken_is_told(void **state)
 	redis_ok(direct, "ACL SETUSER weir reset on >other ~weir:* +@all");
 	assert_refused(USER, "weir.ini:9: [redis] password_file: unix:");
 	assert_said("the login is not taken: WRONGPASS ");
+	/* Nobody else has to have the user. */
+	assert_false(process_said(&checker, "replicate"));
 	redis_ok(direct, "ACL SETUSER weir reset off >secret ~weir:* +@all");
 	assert_refused(USER, "the login is not taken: WRONGPASS ");
 }
@@ -55,6 +57,9 @@ static void
 a_login_that_is_missing_is_told(void **state)
 {
 	(void)state;
+	assert_refused(
+		"password_file = DIR/password\n", "weir.ini:8: [redis] password_file: unix:");
+	assert_said("; it has no password: remove password_file\n");
 	redis_ok(direct, "CONFIG SET requirepass secret");
 	assert_refused("", "weir.ini:6: [redis] password_file: unix:");
 	assert_said("it wants a login (NOAUTH); write password_file, and username for a user of an "

@@ -98,6 +98,33 @@ a_server_that_loads_its_data_is_told(void **state)
 	assert_said("weir.ini: 1 error\n");
 }
 
+/* What waits for a person, as far as the server's own words do not say it. */
+static void
+what_may_cure_it_is_told(void **state)
+{
+	static const struct {
+		const char *answer, *text;
+	} rows[] = {
+		{ "-NOREPLICAS Not enough good replicas to write.\r\n",
+			"it refuses SET: NOREPLICAS Not enough good replicas to write.; it has "
+			"fewer "
+			"replicas than its min-replicas-to-write\n" },
+		{ "-CLUSTERDOWN The cluster is down\r\n",
+			"it refuses SET: CLUSTERDOWN The cluster is down; slots have no server; "
+			"cluster-require-full-coverage no lets the others go on\n" },
+		{ "-MISCONF Errors writing to the AOF file\r\n",
+			"; the server cannot save its data: look at its disk and its log\n" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH_OF(rows); i++) {
+		SAID({ "SET", rows[i].answer });
+		assert_int_equal(check_said(""), 1);
+		assert_said(rows[i].text);
+		assert_said("weir.ini: 1 error\n");
+	}
+}
+
 /* Since 1970. */
 static void
 a_clock_that_is_wrong_is_told(void **state)
@@ -161,6 +188,7 @@ main(void)
 		TEST(a_server_of_a_cluster_is_told),
 		TEST(a_server_that_is_too_old_is_told),
 		TEST(a_server_that_loads_its_data_is_told),
+		TEST(what_may_cure_it_is_told),
 		TEST(a_clock_that_is_wrong_is_told),
 		TEST(a_server_that_is_far_away_is_told),
 		TEST(a_server_that_is_not_there_is_told),

@@ -115,6 +115,17 @@ identities_say_what_is_wrong(void **state)
 		{ "host known",
 			"known goes with header, cookie, param, env and user: an override lists "
 			"their values" },
+		{ "header X-A nocase", "the name of a header fits in any case; leave out nocase" },
+		{ "cookie a nocase", "nocase goes with param alone" },
+		{ "user nocase", "nocase goes with param alone" },
+		{ "param a known nocase",
+			"\"nocase\" follows \"param a known\"; a list is separated by commas, and "
+			"+ joins what is counted together" },
+		{ "param a nocase nocase",
+			"\"nocase\" follows \"param a nocase\"; a list is separated by commas, and "
+			"+ joins what is counted together" },
+		{ "param a nocase+param A nocase", "\"param A nocase\" is joined with itself" },
+		{ "param a nocase, param A nocase", "\"param A nocase\" is named twice" },
 		{ "ip+all", "all tells nobody apart, so it is not joined by +" },
 		{ "all+ip", "all tells nobody apart, so it is not joined by +" },
 		{ "ip+ip/24/48", "\"ip/24/48\" is joined with itself" },

@@ -474,6 +474,8 @@ routes_say_what_is_wrong(void **state)
 		{ "cost", "param", "param wants the name of one, such as param key" },
 		{ "cost", "param n 100", "\"100\" is no word that can follow here" },
 		{ "cost", "param n max", "\"max\" wants a word behind it" },
+		{ "cost", "header n nocase",
+			"the name of a header fits in any case; leave out nocase" },
 		{ "cost", "param n max 0",
 			"max \"0\" is no whole number from 1 to 1000000000000000" },
 		{ "cost", "header X max 1000000000000001",
@@ -549,6 +551,7 @@ costs_headers_and_jitter_are_numbers(void **state)
 	} costs[] = {
 		{ "7", NULL, NULL, 7, 7, COST_FIXED },
 		{ "param n max 5", "n", NULL, 1, 5, COST_PARAM },
+		{ "param Width nocase max 5", "Width nocase", "width", 1, 5, COST_PARAM },
 		{ "param filter[n]", "filter[n]", NULL, 1, UINT64_C(1000000000000000), COST_PARAM },
 		{ "header X-Cost max 100", "X-Cost", "HTTP_X_COST", 1, 100, COST_HEADER },
 	};

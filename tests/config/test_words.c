@@ -298,6 +298,10 @@ a_cost_without_maximum_says_so(void **state)
 		     "[route r]\nmatch = *\nlimit = a\ncost = param n\n",
 		"route r: * -> limit a, backend php; costs what param n says, and never passes if "
 		"that is no number\n");
+	assert_route("[backend php]\nserver = unix:/b\n[limit a]\npolicy = 9/1m\n"
+		     "[route r]\nmatch = *\nlimit = a\ncost = param WIDTH nocase max 7\n",
+		"route r: * -> limit a, backend php; costs what param WIDTH nocase says, 7 at the "
+		"most\n");
 }
 
 /* A thousand patterns are no line to be read. */

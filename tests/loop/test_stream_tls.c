@@ -1,6 +1,7 @@
 /* stream.h with TLS: what it promises of every stream holds here too. The other end is OpenSSL in a
  * thread, blocking. */
 #include "../lib/certificates.h"
+#include "../../src/loop/stream_private.h"
 #include "end.h"
 #include "weir/tls.h"
 
@@ -25,7 +26,7 @@ struct peer {
 	void (*serve)(struct peer *peer, SSL *ssl);
 	uint64_t got;
 	bool is_out_of_order, was_told_of_end;
-	_Atomic bool may_go_on, is_accepted;
+	_Atomic bool may_go_on, is_accepted, may_write, is_written;
 };
 
 static void *
@@ -103,7 +104,7 @@ start_tls(struct end *end)
 }
 
 /* Over a socket that takes little at once. */
-static void
+static int
 open_to(struct end *end, const struct peer *peer)
 {
 	const int fd = tcp_connect(peer->port);
@@ -113,6 +114,7 @@ open_to(struct end *end, const struct peer *peer)
 	*end = (struct end){ 0 };
 	end->stream = stream_new(loop, fd, &end_handler, end);
 	start_tls(end);
+	return fd;
 }
 
 static void
@@ -150,7 +152,7 @@ bytes_pass_in_order_and_both_sides_are_told_of_the_end(void **state)
 
 	(void)state;
 	peer_start(&peer, read_then_write);
-	open_to(&end, &peer);
+	(void)open_to(&end, &peer);
 	/* Before there is a connection, and in pieces of all kinds. */
 	for (uint64_t at = 0, len = 1; at < MANY; at += len, len = len * 3 + 1) {
 		if (len > MANY - at)
@@ -241,6 +243,98 @@ keys_may_change_under_way(void **state)
 	peer_wait(&peer);
 }
 
+/* A change of keys that wants an answer, and bytes behind it; more of them when that is to be sent.
+ */
+static void
+change_keys_and_write(struct peer *peer, SSL *ssl)
+{
+	char bytes[2000];
+
+	end_fill(bytes, sizeof bytes, 0);
+	if (SSL_key_update(ssl, SSL_KEY_UPDATE_REQUESTED) != 1 ||
+		SSL_write(ssl, bytes, 1000) != 1000)
+		return;
+	while (!peer->may_write)
+		(void)poll(NULL, 0, 1);
+	/* In two records. */
+	peer->is_written = SSL_write(ssl, bytes + 1000, 500) == 500 &&
+		SSL_write(ssl, bytes + 1500, 500) == 500;
+	while (!peer->may_go_on)
+		(void)poll(NULL, 0, 1);
+	/* Not what TLS would read: it was put into the socket by the test. */
+	(void)socket_read_to_end(SSL_get_fd(ssl));
+}
+
+/* What the other side has taken is told late, and makes room again. */
+static void
+fill_socket(int fd)
+{
+	static const char junk[4096];
+
+	for (unsigned quiet = 0; quiet < 30; quiet++) {
+		while (send(fd, junk, quiet == 0 ? sizeof junk : 1, MSG_DONTWAIT | MSG_NOSIGNAL) >
+			0)
+			quiet = 0;
+		(void)poll(NULL, 0, 5);
+	}
+}
+
+/* The answer goes in front of what is written next, and finds no room in the socket; until it has
+ * gone OpenSSL reads nothing either. */
+static void
+open_to_full_socket(struct end *end, struct peer *peer)
+{
+	peer_start(peer, change_keys_and_write);
+	const int fd = open_to(end, peer);
+
+	stream_resume(end->stream);
+	run_loop_until(loop, end->got == 1000);
+	fill_socket(fd);
+	end_write(end, 100, 0, 0);
+	stream_flush(end->stream);
+	peer->may_write = true;
+	run_loop_while(loop, !peer->is_written || !tls_reads_when_writable(end->stream));
+	assert_int_equal(end->got, 1000);
+}
+
+static void
+reading_that_waits_for_room_goes_on_when_there_is_some(void **state)
+{
+	struct peer peer;
+	struct end end;
+
+	(void)state;
+	open_to_full_socket(&end, &peer);
+	const int64_t cpu_us = thread_cpu_us();
+
+	run_loop_for_ms(loop, 100);
+	assert_true(thread_cpu_us() - cpu_us < 50000);
+	peer.may_go_on = true;
+	run_loop_until(loop, end.got == 2000);
+	end_close(&end);
+	peer_wait(&peer);
+}
+
+static void
+stream_that_is_paused_reads_nothing_when_there_is_room(void **state)
+{
+	struct peer peer;
+	struct end end;
+
+	(void)state;
+	open_to_full_socket(&end, &peer);
+	stream_pause(end.stream);
+	peer.may_go_on = true;
+	run_loop_while(loop, stream_queued(end.stream) > 0);
+	run_loop_for_ms(loop, 20);
+	assert_int_equal(end.got, 1000);
+	/* And goes on when it is not paused any more, though nothing new comes. */
+	stream_resume(end.stream);
+	run_loop_until(loop, end.got == 2000);
+	end_close(&end);
+	peer_wait(&peer);
+}
+
 /* ---- ends ---- */
 
 static void
@@ -286,7 +380,7 @@ close_with_bytes_queued_does_not_claim_that_they_were_all(void **state)
 
 	(void)state;
 	peer_start(&peer, read_all);
-	open_to(&end, &peer);
+	(void)open_to(&end, &peer);
 	run_loop_until(loop, (end.calls & CALL_CONNECTED) != 0);
 	end_write(&end, MANY, 0, 0);
 	stream_flush(end.stream);
@@ -424,6 +518,8 @@ main(void)
 		TLS_TEST(bytes_pass_in_order_and_both_sides_are_told_of_the_end),
 		TLS_TEST(stream_that_is_paused_connects_and_reads_nothing),
 		TLS_TEST(keys_may_change_under_way),
+		TLS_TEST(reading_that_waits_for_room_goes_on_when_there_is_some),
+		TLS_TEST(stream_that_is_paused_reads_nothing_when_there_is_room),
 		TLS_TEST(connection_that_is_cut_has_failed_and_not_ended),
 		TLS_TEST(close_with_bytes_queued_does_not_claim_that_they_were_all),
 		TLS_TEST(stream_may_be_closed_in_each_call),

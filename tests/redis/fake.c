@@ -23,11 +23,12 @@ require(bool condition, const char *what)
 	abort();
 }
 
-/* ---- the process ---- */
+/* ---- connections ---- */
 
 struct served {
 	struct fake_peer peer;
-	fake_fn *serve;
+	fake_context_fn *serve;
+	void *context;
 };
 
 static void *
@@ -35,32 +36,51 @@ serve_one(void *context)
 {
 	struct served *served = context;
 
-	served->serve(&served->peer);
+	served->serve(served->context, &served->peer);
 	(void)close(served->peer.fd);
 	redisReaderFree(served->peer.reader);
 	free(served);
 	return NULL;
 }
 
-static void
-serve_all(const struct fake *fake)
+void
+fake_accept_all(int listener, struct fake_seen *seen, fake_context_fn *serve, void *context)
 {
-	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	(void)signal(SIGPIPE, SIG_IGN);
-	for (;;) {
+	int fd;
+
+	while ((fd = accept(listener, NULL, NULL)) >= 0) {
 		struct served *served = calloc(1, sizeof *served);
 		pthread_t thread;
 
 		require(served != NULL, "calloc");
-		served->serve = fake->serve;
-		served->peer.fd = accept(fake->listener, NULL, NULL);
-		require(served->peer.fd >= 0, "accept");
-		served->peer.reader = redisReaderCreate();
-		served->peer.seen = fake->seen;
-		(void)atomic_fetch_add(&fake->seen->connections, 1);
+		*served = (struct served){
+			.peer = { .fd = fd, .reader = redisReaderCreate(), .seen = seen },
+			.serve = serve,
+			.context = context
+		};
+		(void)atomic_fetch_add(&seen->connections, 1);
 		require(pthread_create(&thread, NULL, serve_one, served) == 0, "pthread_create");
 		(void)pthread_detach(thread);
 	}
+}
+
+/* ---- the process ---- */
+
+static void
+serve_as_told(void *context, struct fake_peer *peer)
+{
+	const struct fake *fake = context;
+
+	fake->serve(peer);
+}
+
+static void
+serve_all(struct fake *fake)
+{
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	(void)signal(SIGPIPE, SIG_IGN);
+	fake_accept_all(fake->listener, fake->seen, serve_as_told, fake);
+	require(false, "accept");
 }
 
 static void

@@ -42,6 +42,11 @@ void fake_close(struct fake *fake);
 void fake_stop(struct fake *fake);
 void fake_start(struct fake *fake, fake_fn *serve);
 
+/* Serves each connection in a thread of its own, until the listener is shut or fails. Within this
+ * process: `seen` and `context` must last as long as any connection. */
+typedef void fake_context_fn(void *context, struct fake_peer *peer);
+void fake_accept_all(int listener, struct fake_seen *seen, fake_context_fn *serve, void *context);
+
 /* ---- for the functions that serve ---- */
 
 /* The next command, for freeReplyObject(); NULL at the end. */

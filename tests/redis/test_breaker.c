@@ -221,34 +221,119 @@ a_server_that_is_used_in_another_way_is_another_target(void **state)
 		breaker_free(breakers[i]);
 }
 
-/* As after many reloads, each with another server. */
-static void
-when_the_area_is_full_a_breaker_is_of_its_own(void **state)
+/* As another process sees it. */
+static bool
+is_open_elsewhere(unsigned server)
 {
-	enum { MANY = 100 };
-	struct breaker *breakers[MANY];
+	static _Alignas(64) uint8_t others_area[MEMORY_AREA_SIZE];
+	struct breaker_areas others = areas;
 	char target[32];
 
+	others.process = others_area;
+	(void)snprintf(target, sizeof target, "tcp:host%u:6379", server);
+	struct breaker *breaker = breaker_attach(&others, slice_of(target));
+
+	assert_non_null(breaker);
+	const bool is_open = breaker_is_open(breaker);
+
+	breaker_free(breaker);
+	return is_open;
+}
+
+static struct breaker *
+attach_server(unsigned server)
+{
+	char target[32];
+
+	(void)snprintf(target, sizeof target, "tcp:host%u:6379", server);
+	return attach(target);
+}
+
+/* With that of the whole, and those of a cluster that was used before. */
+static void
+a_breaker_of_each_server_of_the_largest_cluster_is_shared(void **state)
+{
+	enum { MANY = REDIS_CLUSTER_SERVERS_MAX + 100 };
+	static struct breaker *breakers[MANY];
+
 	(void)state;
-	for (unsigned i = 0; i < MANY; i++) {
-		(void)snprintf(target, sizeof target, "tcp:host%u:6379", i);
-		breakers[i] = attach(target);
-	}
+	for (unsigned i = 0; i < MANY; i++)
+		breakers[i] = attach_server(i);
 	for (unsigned i = 0; i < MANY; i++)
 		assert_true(breaker_open(breakers[i], NOW_US));
 	for (unsigned i = 0; i < MANY; i++) {
-		(void)snprintf(target, sizeof target, "tcp:host%u:6379", i);
-		struct breaker *again = attach(target);
-
-		/* A few are shared, and the last is not. */
-		if (i < 8)
-			assert_true(breaker_is_open(again));
-		if (i == MANY - 1)
-			assert_false(breaker_is_open(again));
-		breaker_free(again);
-	}
-	for (unsigned i = 0; i < MANY; i++)
+		assert_row(is_open_elsewhere(i), "%u", i);
+		assert_false(breaker_tell_full(breakers[i]));
+		assert_true(breaker_close(breakers[i]));
 		breaker_free(breakers[i]);
+	}
+}
+
+/* Servers come and go, and passwords change, for as long as the host runs. */
+static void
+a_place_is_for_whoever_needs_it(void **state)
+{
+	enum { MANY = 4 * MEMORY_AREA_SIZE / BREAKER_SIZE };
+	struct breaker *first = attach_server(0), *missing = attach_server(1);
+
+	(void)state;
+	assert_false(breaker_miss(missing, NOW_US));
+	assert_false(breaker_miss(missing, NOW_US));
+	for (unsigned i = 2; i < MANY; i++) {
+		struct breaker *breaker = attach_server(i);
+
+		assert_true(breaker_open(breaker, NOW_US));
+		assert_row(is_open_elsewhere(i), "%u", i);
+		assert_true(breaker_close(breaker));
+		assert_false(is_open_elsewhere(i));
+		breaker_free(breaker);
+	}
+	assert_false(breaker_is_open(first));
+	assert_true(breaker_open(first, NOW_US));
+	assert_true(is_open_elsewhere(0));
+	/* What it had counted is still its own. */
+	assert_true(breaker_miss(missing, NOW_US));
+	assert_true(is_open_elsewhere(1));
+	breaker_free(first);
+	breaker_free(missing);
+}
+
+static void
+who_finds_no_place_has_a_breaker_of_the_process_and_it_is_told_once(void **state)
+{
+	enum { ROOM = (MEMORY_AREA_SIZE - sizeof(uint64_t)) / BREAKER_SIZE };
+	struct breaker *one = NULL;
+
+	(void)state;
+	/* Nobody needs to hold them for that. */
+	for (unsigned i = 0; i < ROOM; i++) {
+		breaker_free(one);
+		one = attach_server(i);
+		assert_true(breaker_open(one, NOW_US));
+		assert_false(breaker_tell_full(one));
+	}
+	for (unsigned i = ROOM; i < ROOM + 8; i++) {
+		struct breaker *late = attach_server(i), *thread = attach_server(i);
+		unsigned told = 0;
+
+		assert_true(breaker_open(late, NOW_US));
+		told += breaker_tell_full(late);
+		assert_true(breaker_is_open(thread));
+		told += breaker_tell_full(thread);
+		assert_int_equal(told, i == ROOM ? 1 : 0);
+		assert_false(is_open_elsewhere(i));
+		assert_true(breaker_close(late));
+		assert_false(breaker_is_open(thread));
+		/* The next outage finds a place that has become free. */
+		assert_true(breaker_close(one));
+		assert_true(breaker_open(late, NOW_US));
+		assert_true(is_open_elsewhere(i));
+		assert_true(breaker_close(late));
+		assert_true(breaker_open(one, NOW_US));
+		breaker_free(late);
+		breaker_free(thread);
+	}
+	breaker_free(one);
 }
 
 static void
@@ -509,7 +594,9 @@ main(void)
 		breaker_test(hosts_do_not_knock_all_at_once),
 		breaker_test(a_target_is_one_breaker_and_others_are_others),
 		breaker_test(a_server_that_is_used_in_another_way_is_another_target),
-		breaker_test(when_the_area_is_full_a_breaker_is_of_its_own),
+		breaker_test(a_breaker_of_each_server_of_the_largest_cluster_is_shared),
+		breaker_test(a_place_is_for_whoever_needs_it),
+		breaker_test(who_finds_no_place_has_a_breaker_of_the_process_and_it_is_told_once),
 		breaker_test(without_an_area_it_works_as_well),
 		breaker_test(of_several_processes_one_finds_that_it_was_it),
 		breaker_test(a_process_that_dies_while_it_probes_is_forgotten),

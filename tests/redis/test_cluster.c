@@ -3,249 +3,33 @@
  * deadline, and what they say is never believed further than it can be. Real clusters are in
  * tests/system/test_cluster.py.
  */
-#include "../lib/sockets.h"
-#include "../../src/redis/cluster_private.h"
-#include "client.h"
-#include "fake.h"
+#include "liars.h"
+
 #include "weir/hash.h"
 #include "weir/log.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 
-enum { LIARS = 2, DEADLINE_MS = 300, LATE_MS = 5000 };
-
-struct liar {
-	int listener;
-	uint16_t port;
-	pthread_t thread;
-	const char *slots; /* the answer to CLUSTER SLOTS; NULL: one that never ends */
-	const char *answer; /* to a check; NULL: admitted */
-	struct fake_seen seen;
-	_Atomic unsigned checks, asking;
-};
-
-static struct liar liars[LIARS];
-static struct client rig; /* without a store over one server */
-static struct cluster *cluster;
-static struct redis_settings settings;
-static struct address seeds[LIARS];
 static struct made_limit made, other;
-
-/* ---- servers ---- */
-
-struct served {
-	struct liar *liar;
-	struct fake_peer peer;
-};
-
-/* On and on, as if there were no end to the servers. */
-static void
-send_endless(struct fake_peer *peer)
-{
-	bool taken = fake_send(peer, SLICE("*16384\r\n"));
-
-	while (taken)
-		taken = fake_send(peer,
-			SLICE("*18\r\n:0\r\n:0\r\n*2\r\n$1\r\na\r\n:1\r\n"
-			      "*2\r\n$1\r\na\r\n:1\r\n*2\r\n$1\r\na\r\n:1\r\n*2\r\n$1\r\na\r\n:"
-			      "1\r\n"
-			      "*2\r\n$1\r\na\r\n:1\r\n*2\r\n$1\r\na\r\n:1\r\n*2\r\n$1\r\na\r\n:"
-			      "1\r\n"
-			      "*2\r\n$1\r\na\r\n:1\r\n*2\r\n$1\r\na\r\n:1\r\n*2\r\n$1\r\na\r\n:"
-			      "1\r\n"
-			      "*2\r\n$1\r\na\r\n:1\r\n*2\r\n$1\r\na\r\n:1\r\n*2\r\n$1\r\na\r\n:"
-			      "1\r\n"
-			      "*2\r\n$1\r\na\r\n:1\r\n*2\r\n$1\r\na\r\n:1\r\n*2\r\n$1\r\na\r\n:"
-			      "1\r\n"));
-}
-
-static bool
-is_probe(const redisReply *command)
-{
-	return strcmp(command->element[2]->str, "0") == 0 ||
-		strstr(command->element[3]->str, ":probe:") != NULL;
-}
-
-/* Lua/engine.lua's cost is 0, or -1: nothing is decided. */
-static bool
-is_of_lease(const redisReply *command)
-{
-	const size_t keys = (size_t)atoi(command->element[2]->str), at = 3 + keys + 1;
-
-	return command->elements > at + 1 && strcmp(command->element[0]->str, "EVALSHA") == 0 &&
-		(strcmp(command->element[at]->str, "0") == 0 ||
-			strcmp(command->element[at]->str, "-1") == 0);
-}
-
-static void
-answer(struct liar *liar, struct fake_peer *peer, const redisReply *command)
-{
-	char reply[64];
-
-	if (fake_is(command, "ASKING")) {
-		(void)atomic_fetch_add(&liar->asking, 1);
-		(void)fake_send(peer, SLICE("+OK\r\n"));
-	} else if (fake_is(command, "CLUSTER") && liar->slots == NULL) {
-		send_endless(peer);
-	} else if (fake_is(command, "CLUSTER")) {
-		(void)fake_send(peer, slice_of(liar->slots));
-	} else if (is_probe(command)) {
-		(void)snprintf(
-			reply, sizeof reply, "*2\r\n:1\r\n:%lld\r\n", (long long)clock_wall_us());
-		(void)fake_send(peer, slice_of(reply));
-	} else {
-		(void)atomic_fetch_add(&liar->checks, 1);
-		if (liar->answer != NULL)
-			(void)fake_send(peer, slice_of(liar->answer));
-		else if (is_of_lease(command))
-			(void)fake_send(peer, SLICE("*2\r\n:1\r\n:1\r\n"));
-		else
-			(void)fake_answer(peer, command);
-	}
-}
-
-static void *
-serve_one(void *context)
-{
-	struct served *served = context;
-	redisReply *command;
-
-	while ((command = fake_read(&served->peer)) != NULL) {
-		answer(served->liar, &served->peer, command);
-		freeReplyObject(command);
-	}
-	(void)close(served->peer.fd);
-	redisReaderFree(served->peer.reader);
-	free(served);
-	return NULL;
-}
-
-/* Ends when the listener is shut. */
-static void *
-accept_all(void *context)
-{
-	struct liar *liar = context;
-	int fd;
-
-	while ((fd = accept(liar->listener, NULL, NULL)) >= 0) {
-		struct served *served = calloc(1, sizeof *served);
-		pthread_t thread;
-
-		if (served == NULL)
-			abort();
-		served->liar = liar;
-		served->peer = (struct fake_peer){
-			.fd = fd, .reader = redisReaderCreate(), .seen = &liar->seen
-		};
-		if (pthread_create(&thread, NULL, serve_one, served) != 0)
-			abort();
-		(void)pthread_detach(thread);
-	}
-	return NULL;
-}
-
-static void
-liar_open(unsigned at)
-{
-	struct liar *liar = &liars[at];
-
-	memset(liar, 0, sizeof *liar);
-	liar->slots = "*0\r\n";
-	liar->listener = tcp_listen(20, &liar->port);
-	seeds[at] =
-		(struct address){ .kind = ADDRESS_TCP, .host = "127.0.0.1", .port = liar->port };
-}
-
-static void
-liars_start(void)
-{
-	for (unsigned i = 0; i < LIARS; i++)
-		assert_int_equal(pthread_create(&liars[i].thread, NULL, accept_all, &liars[i]), 0);
-}
-
-/* "-MOVED 1 127.0.0.1:PORT", of one of them. */
-static void
-name_liar(char out[64], const char *word, unsigned at)
-{
-	(void)snprintf(out, 64, "-%s 1 127.0.0.1:%u\r\n", word, liars[at].port);
-}
-
-/* ---- the store ---- */
-
-static void
-cluster_open(void)
-{
-	struct err err;
-
-	liars_start();
-	memset(&rig, 0, sizeof rig);
-	redis_counters_find(&rig.counters);
-	settings = (struct redis_settings){ .cluster = { seeds, LIARS },
-		.prefix = "weir:",
-		.deadline_us = DEADLINE_MS * US_PER_MS,
-		.counters = &rig.counters };
-	rig.settings = settings;
-	rig.loop = loop_new(&err);
-	assert_non_null(rig.loop);
-	rig.resolver = resolver_new(rig.loop, &err);
-	assert_non_null(rig.resolver);
-	rig.breaker = redis_breaker(&settings, &(const struct breaker_areas){ .size = 0 });
-	assert_non_null(rig.breaker);
-	cluster = cluster_new(rig.loop, rig.resolver, &settings,
-		&(const struct breaker_areas){ .size = 0 }, rig.breaker, &err);
-	assert_non_null(cluster);
-}
 
 static int
 setup(void **state)
 {
-	(void)state;
-	for (unsigned i = 0; i < LIARS; i++)
-		liar_open(i);
 	make_limit(&made, "l", "5/1m");
 	make_limit(&other, "m", "5/1m");
-	return 0;
-}
-
-static int
-teardown(void **state)
-{
-	(void)state;
-	cluster_free(cluster);
-	breaker_free(rig.breaker);
-	resolver_free(rig.resolver);
-	loop_free(rig.loop);
-	for (unsigned i = 0; i < LIARS; i++) {
-		(void)shutdown(liars[i].listener, SHUT_RDWR);
-		(void)pthread_join(liars[i].thread, NULL);
-		(void)close(liars[i].listener);
-	}
-	return 0;
-}
-
-static struct decision
-decide_both(const char *key, const char *second)
-{
-	struct asked asked;
-
-	asked_init(&asked, &rig, &made, key);
-	if (second != NULL)
-		asked_add(&asked, &other, second);
-	asked.asked_at_us = clock_monotonic_us();
-	asked.check.deadline_us = asked.asked_at_us + settings.deadline_us;
-	store_decide(cluster_store(cluster), &asked.check);
-	asked_wait(&asked);
-	assert_in_range(asked.answered_at_us - asked.asked_at_us, 0, LATE_MS * US_PER_MS);
-	return asked.decision;
+	return liars_set_up(state);
 }
 
 static struct decision
 decide_one(void)
 {
-	return decide_both("l:192.0.2.1", NULL);
+	return liars_decide(&made, "l:192.0.2.1", NULL, NULL);
+}
+
+static struct decision
+decide_both(const char *key, const char *second)
+{
+	return liars_decide(&made, key, &other, second);
 }
 
 static void
@@ -265,9 +49,9 @@ a_moved_check_goes_to_who_has_it(void **state)
 	char moved[64];
 
 	(void)state;
-	name_liar(moved, "MOVED", 1);
+	liar_name(moved, "MOVED", 1);
 	liars[0].answer = moved;
-	cluster_open();
+	liars_open();
 	assert_int_equal(decide_one().verdict, VERDICT_ADMITTED);
 	assert_int_equal(liars[1].checks, 1);
 	assert_int_equal(liars[1].asking, 0);
@@ -279,9 +63,9 @@ a_check_is_asked_for_where_it_is_about_to_be(void **state)
 	char ask[64];
 
 	(void)state;
-	name_liar(ask, "ASK", 1);
+	liar_name(ask, "ASK", 1);
 	liars[0].answer = ask;
-	cluster_open();
+	liars_open();
 	for (unsigned i = 1; i <= 3; i++) {
 		assert_int_equal(decide_one().verdict, VERDICT_ADMITTED);
 		assert_int_equal(liars[1].asking, liars[1].checks);
@@ -295,11 +79,11 @@ servers_that_name_each_other_are_given_up(void **state)
 	char to_second[64], to_first[64];
 
 	(void)state;
-	name_liar(to_second, "MOVED", 1);
-	name_liar(to_first, "MOVED", 0);
+	liar_name(to_second, "MOVED", 1);
+	liar_name(to_first, "MOVED", 0);
 	liars[0].answer = to_second;
 	liars[1].answer = to_first;
-	cluster_open();
+	liars_open();
 	assert_unavailable(UNAVAILABLE_REPLY);
 	assert_in_range(liars[0].checks + liars[1].checks, 2, 8);
 	assert_false(breaker_is_open(rig.breaker));
@@ -310,7 +94,7 @@ a_server_that_is_named_and_not_there_is_no_answer(void **state)
 {
 	(void)state;
 	liars[0].answer = liars[1].answer = "-MOVED 1 127.0.0.1:1\r\n";
-	cluster_open();
+	liars_open();
 	assert_int_equal(decide_one().verdict, VERDICT_UNAVAILABLE);
 	assert_int_equal(decide_one().verdict, VERDICT_UNAVAILABLE);
 }
@@ -324,7 +108,7 @@ nobodys_slot_and_a_wrong_target_open_no_breaker(void **state)
 		"-MOVED 99999 127.0.0.1:1\r\n", "-MOVED 1 ?:1\r\n", "-ASK 1\r\n" };
 
 	(void)state;
-	cluster_open();
+	liars_open();
 	for (size_t i = 0; i < LENGTH_OF(answers); i++) {
 		liars[0].answer = liars[1].answer = answers[i];
 		assert_unavailable(UNAVAILABLE_REPLY);
@@ -340,7 +124,7 @@ who_says_tryagain_of_one_key_too_is_no_answer(void **state)
 {
 	(void)state;
 	liars[0].answer = liars[1].answer = "-TRYAGAIN Multiple keys\r\n";
-	cluster_open();
+	liars_open();
 	const struct decision decision = decide_both("l:192.0.2.1", "m:192.0.2.1");
 
 	assert_int_equal(decision.verdict, VERDICT_UNAVAILABLE);
@@ -352,7 +136,7 @@ static void
 limits_of_several_slots_are_one_decision(void **state)
 {
 	(void)state;
-	cluster_open();
+	liars_open();
 	const struct decision decision = decide_both("l:192.0.2.1", "m:192.0.2.2");
 
 	assert_int_equal(decision.verdict, VERDICT_ADMITTED);
@@ -369,7 +153,7 @@ static void
 assert_no_use_of(const char *slots)
 {
 	liars[0].slots = liars[1].slots = slots;
-	cluster_open();
+	liars_open();
 	assert_int_equal(decide_one().verdict, VERDICT_UNAVAILABLE);
 	assert_true(breaker_is_open(rig.breaker));
 }
@@ -416,7 +200,7 @@ a_server_that_told_a_map_without_an_end_is_used_when_it_has_one(void **state)
 			"*3\r\n:%u\r\n:%u\r\n*2\r\n$0\r\n\r\n:%u\r\n", i * WIDTH,
 			(i + 1) * WIDTH - 1, liars[0].port);
 	liars[0].slots = liars[1].slots = NULL;
-	cluster_open();
+	liars_open();
 	(void)decide_one();
 	assert_true(breaker_is_open(rig.breaker));
 	/* Several of them. */
@@ -440,7 +224,7 @@ a_map_of_too_many_servers_is_used_as_far_as_it_goes(void **state)
 		len += (size_t)snprintf(map + len, ROOM - len,
 			"*3\r\n:%u\r\n:%u\r\n*2\r\n$9\r\n127.0.0.1\r\n:%u\r\n", i, i, i + 40000);
 	liars[0].slots = liars[1].slots = map;
-	cluster_open();
+	liars_open();
 	/* Of servers that do not exist, or of anybody who is ready. */
 	for (unsigned i = 0; i < 20; i++) {
 		char key[32];
@@ -484,7 +268,7 @@ static void
 open_with_leases(void)
 {
 	make_limit(&made, "l", "concurrent 2 lease 1m");
-	cluster_open();
+	liars_open();
 	run_loop_while(rig.loop,
 		cluster->slots[0] == 0 || cluster->nodes[cluster->slots[0] - 1]->redis == NULL ||
 			cluster->nodes[cluster->slots[0] - 1]->redis->state != REDIS_READY);
@@ -570,7 +354,7 @@ what_is_sent_on_to_a_server_that_is_away_is_kept(void **state)
 
 	(void)state;
 	name_owner(map, 0);
-	name_liar(moved, "MOVED", 1);
+	liar_name(moved, "MOVED", 1);
 	liars[0].slots = liars[1].slots = map;
 	open_with_leases();
 	liars[1].slots = "-ERR not yet\r\n";
@@ -586,7 +370,7 @@ what_is_sent_on_to_a_server_that_is_away_is_kept(void **state)
 	assert_int_equal(store_kept(cluster_store(cluster)), 0);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, liars_tear_down)
 
 int
 main(void)

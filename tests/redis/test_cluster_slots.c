@@ -2,6 +2,7 @@
 #include "../../src/redis/cluster_private.h"
 #include "reading.h"
 
+#include <ctype.h>
 #include <stdio.h>
 
 static const struct address from = { .kind = ADDRESS_TLS, .host = "10.0.0.9", .port = 7000 };
@@ -50,6 +51,41 @@ who_is_counted_chooses_the_slot(void **state)
 	/* Which a client cannot bring about. */
 	assert_slice(
 		redis_key("weir:", true, SLICE("login:a}{b"), room), SLICE("weir:login:{a}{b}"));
+}
+
+/* For probes: none is too rare. */
+static void
+each_slot_has_a_tag_of_letters_and_digits(void **state)
+{
+	(void)state;
+	for (unsigned slot = 0; slot < SLOTS; slot++) {
+		char tag[SLOT_TAG_LEN], name[] = "probe:...", room[REDIS_KEY_MAX];
+		const struct slice letters = slot_tag(slot, tag);
+
+		assert_row(letters.len == SLOT_TAG_LEN, "%u", slot);
+		for (size_t i = 0; i < letters.len; i++)
+			assert_row(isalnum((unsigned char)letters.ptr[i]), "%u", slot);
+		memcpy(name + sizeof "probe:" - 1, letters.ptr, letters.len);
+		assert_row(slot_of(redis_key("weir:", true, slice_of(name), room)) == slot, "%u",
+			slot);
+	}
+}
+
+/* Also of one that is just being filled. */
+static void
+a_server_is_probed_with_a_key_that_it_has(void **state)
+{
+	static struct cluster cluster = { .settings.prefix = "weir:" };
+	const struct node node = { .cluster = &cluster, .index = 1 };
+	char name[PROBE_NAME_SIZE];
+
+	(void)state;
+	for (unsigned slot = 0; slot < SLOTS; slot += 61) {
+		cluster.slots[slot] = 2;
+		assert_int_equal(cluster_slot(&cluster, node_probe_name(&node, name)), slot);
+		cluster.slots[slot] = 1;
+	}
+	assert_slice(node_probe_name(&node, name), SLICE("probe:none"));
 }
 
 static void
@@ -310,6 +346,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_key_has_the_slot_that_redis_gives_it),
 		cmocka_unit_test(who_is_counted_chooses_the_slot),
+		cmocka_unit_test(each_slot_has_a_tag_of_letters_and_digits),
+		cmocka_unit_test(a_server_is_probed_with_a_key_that_it_has),
 		cmocka_unit_test(a_key_of_any_length_fits),
 		cmocka_unit_test(a_map_is_read),
 		cmocka_unit_test(a_server_without_a_host_is_where_the_answer_came_from),

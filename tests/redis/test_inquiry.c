@@ -2,67 +2,11 @@
  * inquiry.h over servers that are not quite Redis: what they say is read with care, and whatever
  * they do there is an end.
  */
-#include "../lib/run_loop.h"
-#include "said.h"
-#include "weir/hash.h"
-#include "weir/inquiry.h"
+#include "asking.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
-
-static struct fake fake;
-static struct inquiry_report report;
-static unsigned reports;
-
-static void
-on_report(void *context, const struct inquiry_report *given)
-{
-	report = *given;
-	reports++;
-	loop_stop(context);
-}
-
-static void
-ask_at(const struct address *server, enum inquiry_kind kind)
-{
-	const struct redis_settings settings = { .server = *server,
-		.sentinels = { .master = "main" },
-		.prefix = "weir:",
-		.deadline_us = 1000 };
-	struct err err;
-
-	assert_int_equal(hash_start(&err), 0);
-	struct loop *loop = loop_new(&err);
-
-	assert_non_null(loop);
-	struct resolver *resolver = resolver_new(loop, &err);
-
-	assert_non_null(resolver);
-	reports = 0;
-	struct inquiry *inquiry = inquiry_start(loop, resolver, &settings, kind, on_report, loop);
-
-	assert_non_null(inquiry);
-	run_loop_until(loop, reports > 0);
-	assert_int_equal(reports, 1);
-	inquiry_free(inquiry);
-	resolver_free(resolver);
-	loop_free(loop);
-}
-
-static void
-ask_as(fake_fn *serve, enum inquiry_kind kind)
-{
-	fake_open(&fake, serve);
-	ask_at(&fake.address, kind);
-	fake_close(&fake);
-}
-
-static void
-ask(fake_fn *serve)
-{
-	ask_as(serve, INQUIRY_ALONE);
-}
 
 static void
 what_a_server_is_is_told(void **state)
@@ -119,47 +63,48 @@ after_some_words_nothing_more_is_asked(void **state)
 	}
 }
 
-/* ---- others than a server that stands alone ---- */
-
+/* It is told before the login is, which may be wrong because of it. */
 static void
-a_node_may_have_the_key_or_not(void **state)
+what_it_is_is_asked_though_it_takes_no_login(void **state)
 {
 	(void)state;
-	SAID({ "SET", "-MOVED 5 192.0.2.1:6379\r\n" },
-		{ "GET", "-NOPERM this user has no permissions to run the 'get' command\r\n" },
-		{ "CLUSTER",
-			"*2\r\n*3\r\n:0\r\n:8191\r\n*2\r\n$9\r\n192.0.2.1\r\n:6379\r\n"
-			"*3\r\n:8192\r\n:16383\r\n*2\r\n$9\r\n192.0.2.2\r\n:6379\r\n" });
-	ask_as(answers_as_said, INQUIRY_NODE);
-	assert_int_equal(report.end, INQUIRY_ANSWERED);
-	assert_true(report.was_asked[INQUIRY_ASKING] == (report.mode != INQUIRY_MODE_ALONE));
-	assert_string_equal(report.refusals[INQUIRY_SET], "");
-	assert_true(strncmp(report.refusals[INQUIRY_GET], "NOPERM", 6) == 0);
-	SAID({ "HELLO", "*2\r\n$4\r\nmode\r\n$7\r\ncluster\r\n" },
-		{ "CLUSTER",
-			"*2\r\n*3\r\n:0\r\n:8191\r\n*2\r\n$9\r\n192.0.2.1\r\n:6379\r\n"
-			"*3\r\n:8192\r\n:16383\r\n*2\r\n$9\r\n192.0.2.2\r\n:6379\r\n" });
-	ask_as(answers_as_said, INQUIRY_NODE);
-	assert_int_equal(report.master_count, 2);
-	assert_string_equal(report.masters[1].host, "192.0.2.2");
+	SAID({ "AUTH", "-WRONGPASS invalid username-password pair or user is disabled.\r\n" },
+		{ "HELLO", "*2\r\n$4\r\nmode\r\n$8\r\nsentinel\r\n" });
+	password = "secret";
+	ask(answers_as_said);
+	password = NULL;
+	assert_int_equal(report.mode, INQUIRY_MODE_SENTINEL);
+	assert_true(report.was_asked[INQUIRY_HELLO] && !report.was_asked[INQUIRY_TIME]);
+	assert_int_equal(strncmp(report.refusals[INQUIRY_AUTH], "WRONGPASS", 9), 0);
 }
 
+/* Of those that are easily taken for another's. */
 static void
-a_sentinel_tells_the_master(void **state)
+what_is_wrong_leads_to_what_is_right(void **state)
 {
+	static const struct {
+		const char *why, *remedy;
+	} rows[] = {
+		{ "it does not trust the CA of our client certificate", "tls_cert and tls_key" },
+		{ "it wants a client certificate", "write tls_cert and tls_key" },
+		{ "it refuses the TLS handshake; it may want a client certificate",
+			"write tls_cert and tls_key" },
+		{ "its certificate has expired", "tls_ca, tls_cert and tls_name" },
+		{ "what it sends is not TLS", "write tcp: in place of tls:" },
+		{ "no sentinel answers: ERR unknown command 'SENTINEL'",
+			"it is no sentinel but a server" },
+		{ "ERR unknown command 'EVALSHA'", "it is a sentinel " },
+		{ "MOVED 5 192.0.2.1:6379", "it is one of a cluster" },
+	};
+
 	(void)state;
-	SAID({ "SENTINEL", "*2\r\n$9\r\n192.0.2.7\r\n$4\r\n6379\r\n" });
-	ask_as(answers_as_said, INQUIRY_SENTINEL);
-	assert_int_equal(report.master_count, 1);
-	assert_string_equal(report.masters[0].host, "192.0.2.7");
-	assert_false(report.was_asked[INQUIRY_SET]);
-	SAID({ "SENTINEL", "*2\r\n$9\r\n192 0.2.7\r\n$4\r\n6379\r\n" });
-	ask_as(answers_as_said, INQUIRY_SENTINEL);
-	assert_int_equal(report.master_count, 0);
-	SAID({ "SENTINEL", "*-1\r\n" });
-	ask_as(answers_as_said, INQUIRY_SENTINEL);
-	assert_int_equal(report.master_count, 0);
-	assert_int_equal(report.end, INQUIRY_ANSWERED);
+	for (size_t i = 0; i < LENGTH_OF(rows); i++) {
+		const char *remedy = redis_remedy(rows[i].why);
+
+		assert_row(remedy != NULL && strstr(remedy, rows[i].remedy) != NULL, "%s: %s",
+			rows[i].why, remedy == NULL ? "" : remedy);
+	}
+	assert_null(redis_remedy("Connection refused"));
 }
 
 /* ---- peers of ill will ---- */
@@ -228,7 +173,7 @@ answers_that_fit_nothing_are_not_believed(void **state)
 			ask_as(answers_as_said, kind);
 			assert_int_equal(report.end, INQUIRY_ANSWERED);
 			assert_false(report.has_memory || report.has_clock);
-			assert_int_equal(report.master_count, 0);
+			assert_int_equal(report.server_count, 0);
 		}
 	}
 	for (size_t i = 0; i < LENGTH_OF(broken); i++) {
@@ -275,8 +220,8 @@ main(void)
 		cmocka_unit_test(what_a_server_is_is_told),
 		cmocka_unit_test(a_server_that_knows_no_hello_is_asked_otherwise),
 		cmocka_unit_test(after_some_words_nothing_more_is_asked),
-		cmocka_unit_test(a_node_may_have_the_key_or_not),
-		cmocka_unit_test(a_sentinel_tells_the_master),
+		cmocka_unit_test(what_it_is_is_asked_though_it_takes_no_login),
+		cmocka_unit_test(what_is_wrong_leads_to_what_is_right),
 		cmocka_unit_test(whatever_a_server_does_there_is_an_end),
 		cmocka_unit_test(answers_that_fit_nothing_are_not_believed),
 		cmocka_unit_test(words_of_a_server_are_made_harmless),

@@ -4,6 +4,7 @@
  */
 #include "../lib/redis_server.h"
 #include "client.h"
+#include "weir/counter.h"
 #include "weir/hash.h"
 #include "weir/log.h"
 #include "weir/memory.h"
@@ -138,6 +139,30 @@ a_breaker_from_before_the_host_was_started_is_said_and_closes(void **state)
 	breaker_free(breaker);
 }
 
+/* Whose connection ends while the breaker is open has made no probe. */
+static void
+probes_that_fail_are_counted_and_connections_that_end_are_not(void **state)
+{
+	const struct redis_settings settings = { .prefix = "weir:" };
+	const int64_t before = counter_sum(COUNT_BREAKER_PROBES_FAILED);
+	struct client clients[2];
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH_OF(clients); i++) {
+		open_as(&clients[i], &settings);
+		client_wait_until_ready(&clients[i]);
+	}
+	assert_true(breaker_open(clients[0].breaker, clock_monotonic_us() + 500 * US_PER_MS));
+	redis_server_kill(&server);
+	for (size_t i = 0; i < LENGTH_OF(clients); i++)
+		run_loop_for_ms(clients[i].loop, 50);
+	assert_int_equal(counter_sum(COUNT_BREAKER_PROBES_FAILED) - before, 0);
+	run_loop_while(clients[0].loop, counter_sum(COUNT_BREAKER_PROBES_FAILED) - before == 0);
+	for (size_t i = 0; i < LENGTH_OF(clients); i++)
+		client_close(&clients[i]);
+	redis_server_start(&server, NULL);
+}
+
 #define neighbour_test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int
@@ -146,6 +171,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		neighbour_test(whoever_cannot_use_redis_takes_it_from_nobody_else),
 		neighbour_test(a_password_that_was_changed_is_whose_trouble_it_is),
+		neighbour_test(probes_that_fail_are_counted_and_connections_that_end_are_not),
 		neighbour_test(a_breaker_from_before_the_host_was_started_is_said_and_closes),
 	};
 	struct err err;

@@ -24,51 +24,28 @@ struct spot {
 		answer; /* of a sentinel: RESP; NULL: it is silent. Of a server: its role */
 	struct fake_seen seen;
 	_Atomic unsigned asked, logins;
+	/* Of a server: what it says to a check; "": it closes the connection; NULL: admitted. */
+	_Atomic(const char *) refusal;
 };
 
 static struct spot spots[SPOTS];
 static _Atomic bool is_mute; /* spots[0] answers no checks */
 static struct made_limit made;
 
-struct served {
-	struct spot *spot;
-	struct fake_peer peer;
-};
-
-static void *
-serve_one(void *context)
+static void
+serve_spot(void *context, struct fake_peer *peer)
 {
-	struct served *served = context;
+	struct spot *spot = context;
 
-	served->spot->serve(served->spot, &served->peer);
-	(void)close(served->peer.fd);
-	redisReaderFree(served->peer.reader);
-	free(served);
-	return NULL;
+	spot->serve(spot, peer);
 }
 
-/* Ends when the listener is shut. */
 static void *
 accept_all(void *context)
 {
 	struct spot *spot = context;
-	int fd;
 
-	while ((fd = accept(spot->listener, NULL, NULL)) >= 0) {
-		struct served *served = calloc(1, sizeof *served);
-		pthread_t thread;
-
-		if (served == NULL)
-			abort();
-		served->spot = spot;
-		served->peer = (struct fake_peer){
-			.fd = fd, .reader = redisReaderCreate(), .seen = &spot->seen
-		};
-		(void)atomic_fetch_add(&spot->seen.connections, 1);
-		if (pthread_create(&thread, NULL, serve_one, served) != 0)
-			abort();
-		(void)pthread_detach(thread);
-	}
+	fake_accept_all(spot->listener, &spot->seen, serve_spot, spot);
 	return NULL;
 }
 
@@ -103,8 +80,19 @@ serve_as_redis(struct spot *spot, struct fake_peer *peer)
 
 	while ((command = fake_read(peer)) != NULL) {
 		char role[80];
+		const char *refusal = spot->refusal;
 
-		if (fake_is(command, "ROLE")) {
+		if (refusal != NULL && fake_is_check(command)) {
+			(void)fake_send(peer, slice_of(refusal));
+			if (refusal[0] == '\0') {
+				freeReplyObject(command);
+				break;
+			}
+		} else if (fake_is(command, "ROLE") && spot->answer == NULL) {
+			/* Not what comes behind it, either. */
+			spot->asked++;
+			fake_read_on(peer);
+		} else if (fake_is(command, "ROLE")) {
 			(void)snprintf(role, sizeof role, "*3\r\n$%zu\r\n%s\r\n:0\r\n*0\r\n",
 				strlen(spot->answer), spot->answer);
 			(void)fake_send(peer, slice_of(role));
@@ -450,32 +438,113 @@ sentinel_that_changes_its_mind_is_followed(void **state)
 	client_close(&client);
 }
 
+/* Counts what it is asked for: none of it is asked for again. */
 static void
-master_that_goes_is_asked_for_anew(void **state)
+master_by_another_name_is_the_same(void **state)
 {
-	struct spot *old = spot_open(0, serve_as_redis, "master");
-	struct spot *new = spot_open(1, serve_as_redis, "master");
-	struct spot *sentinel = spot_open(2, serve_as_sentinel, named(old, "127.0.0.1"));
+	enum { MANY = 20 };
+	static const char *const hosts[] = { "::ffff:127.0.0.1", "localhost", "::ffff:7f00:1" };
+	static struct asked asked[MANY];
+	struct spot *master = spot_open(0, serve_as_redis, "master");
+	struct spot *sentinel = spot_open(2, serve_as_sentinel, named(master, "127.0.0.1"));
 	const struct address sentinels[] = { address_of(sentinel) };
-	const struct redis_settings settings = settings_of(sentinels, 1, 2 * US_PER_S);
+	const struct redis_settings settings = settings_of(sentinels, 1, PATIENT_US);
 	struct client client;
 
 	(void)state;
 	client_open(&client, &settings);
 	client_wait_until_ready(&client);
-	sentinel->answer = named(new, "127.0.0.1");
-	old->answer = "slave";
-	/* A server that was demoted ends its clients' connections. */
-	redis_free(client.redis);
-	client.redis = NULL;
-	struct err err;
+	is_mute = true;
+	for (unsigned i = 0; i < MANY; i++) {
+		asked_init(&asked[i], &client, &made, "k");
+		asked_send(&asked[i]);
+	}
+	const unsigned checks = master->seen.checks;
 
-	client.redis =
-		redis_new(client.loop, client.resolver, &client.settings, client.breaker, &err);
-	assert_non_null(client.redis);
-	assert_int_equal(client_decide(&client, &made, "k").verdict, VERDICT_ADMITTED);
-	assert_true(new->seen.checks > 0);
+	for (size_t i = 0; i < LENGTH_OF(hosts); i++) {
+		const unsigned before = sentinel->asked;
+		const char *answer = named(master, hosts[i]);
+
+		sentinel->answer = answer;
+		run_loop_while(client.loop, sentinel->asked == before);
+		run_loop_for_ms(client.loop, 50);
+	}
+	is_mute = false;
+	assert_int_equal(master->seen.connections, 1);
+	assert_in_range(master->seen.checks, checks, checks + MANY);
+	for (unsigned i = 0; i < MANY; i++)
+		store_cancel(redis_store(client.redis), &asked[i].check);
 	client_close(&client);
+}
+
+/* Whose name nobody answers for in time; or leads to somebody else. */
+static void
+master_by_a_name_is_gone_to_if_it_is_another(void **state)
+{
+	struct spot *old = spot_open(0, serve_as_redis, "master");
+	struct spot *new = spot_open(1, serve_as_redis, "master");
+	struct spot *sentinel = spot_open(2, serve_as_sentinel, named(old, "127.0.0.1"));
+	const struct address sentinels[] = { address_of(sentinel) };
+	const struct redis_settings settings = settings_of(sentinels, 1, PATIENT_US);
+	struct client client;
+
+	(void)state;
+	client_open(&client, &settings);
+	client_wait_until_ready(&client);
+	sentinel->answer = named(new, "localhost");
+	run_loop_while(client.loop, new->seen.connections == 0);
+	client_wait_until_ready(&client);
+	assert_true(new->seen.checks > 0);
+	assert_false(breaker_is_open(client.breaker));
+	client_close(&client);
+}
+
+/* It closes the connection, as a server does that ends or is demoted, or says that it is no master
+ * any more; and the sentinels know by then. */
+static void
+master_that_goes_is_asked_for_anew(void **state)
+{
+	static const char *const refusals[] = { "",
+		"-READONLY You can't write against a read only replica.\r\n" };
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH_OF(refusals); i++) {
+		struct spot *old = spot_open(0, serve_as_redis, "master");
+		struct spot *new = spot_open(1, serve_as_redis, "master");
+		struct spot *sentinel = spot_open(2, serve_as_sentinel, named(old, "127.0.0.1"));
+		const struct address sentinels[] = { address_of(sentinel) };
+		const struct redis_settings settings = settings_of(sentinels, 1, 2 * US_PER_S);
+		struct client client;
+
+		client_open(&client, &settings);
+		client_wait_until_ready(&client);
+		sentinel->answer = named(new, "127.0.0.1");
+		old->answer = "slave";
+		old->refusal = refusals[i];
+		const unsigned checks = old->seen.checks;
+
+		assert_int_equal(client_decide(&client, &made, "k").verdict, VERDICT_UNAVAILABLE);
+		client_wait_until_ready(&client);
+		assert_true(new->seen.checks > 0);
+		assert_int_equal(old->seen.checks, checks + 1);
+		assert_true(sentinel->asked > 1);
+		client_close(&client);
+		(void)tear_down(state);
+	}
+}
+
+static void
+silence_at_role_is_waited_for_no_longer(void **state)
+{
+	struct spot *silent = spot_open(0, serve_as_redis, NULL);
+	struct spot *sentinel = spot_open(2, serve_as_sentinel, named(silent, "127.0.0.1"));
+	const struct address sentinels[] = { address_of(sentinel) };
+	const struct redis_settings settings = settings_of(sentinels, 1, 400 * US_PER_MS);
+
+	(void)state;
+	assert_not_found(&settings, "it did not answer within the deadline");
+	assert_int_equal(silent->asked, 1);
+	assert_int_equal(silent->seen.checks, 0);
 }
 
 /* Also in the middle of a question. */
@@ -555,7 +624,10 @@ main(void)
 		SENTINEL_TEST(sentinels_that_refuse_the_login_are_told_of),
 		SENTINEL_TEST(replica_is_not_used_and_another_sentinel_is_asked),
 		SENTINEL_TEST(sentinel_that_changes_its_mind_is_followed),
+		SENTINEL_TEST(master_by_another_name_is_the_same),
+		SENTINEL_TEST(master_by_a_name_is_gone_to_if_it_is_another),
 		SENTINEL_TEST(master_that_goes_is_asked_for_anew),
+		SENTINEL_TEST(silence_at_role_is_waited_for_no_longer),
 		SENTINEL_TEST(store_may_be_closed_at_any_time),
 		SENTINEL_TEST(breaker_is_of_the_sentinels_and_the_name),
 	};

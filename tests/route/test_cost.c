@@ -84,6 +84,13 @@ a_cost_is_what_the_request_says_between_one_and_the_most(void **state)
 		{ "param n max 100", { "QUERY_STRING=n=5;page=2" }, 5 },
 		{ "param n max 100", { "QUERY_STRING=n=1;n=50" }, 50 },
 		{ "param n max 100", { "QUERY_STRING=nx=50&xn=50&n.=50" }, 1 },
+		/* In any case, if that is said. */
+		{ "param Width nocase max 100", { "QUERY_STRING=width=50" }, 50 },
+		{ "param Width nocase max 100", { "QUERY_STRING=WIDTH=50" }, 50 },
+		{ "param width nocase max 100", { "QUERY_STRING=wIdTh=1&WIDTH=7&width=5" }, 7 },
+		{ "param width nocase max 100", { "QUERY_STRING=%57idth[]=50" }, 50 },
+		{ "param width nocase", { "QUERY_STRING=a;WIDTH=50" }, 50 },
+		{ "param width nocase max 100", { "QUERY_STRING=widths=50&idth=50" }, 1 },
 		{ "header X-Cost max 50", { "HTTP_X_COST=20" }, 20 },
 		{ "header X-Cost max 50", { "HTTP_X_COST=" }, 1 },
 		{ "header X-Cost max 50", { "OTHER=1" }, 1 },

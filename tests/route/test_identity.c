@@ -92,6 +92,31 @@ a_mapped_address_is_the_v4_one(void **state)
 	assert_key(limit, "l:2001:db8:1234:5678::/64", "REMOTE_ADDR=2001:db8:1234:5678::1.2.3.4");
 }
 
+/* A client that writes the name otherwise has no second bucket. */
+static void
+a_parameter_is_counted_in_any_case_if_that_is_said(void **state)
+{
+	const struct config_limit *limit = limit_of("identity = param LayerS nocase, ip\n");
+	struct slice keys[4], one, other;
+
+	(void)state;
+	assert_int_equal(key_of(limit, &keys[0], "QUERY_STRING=layers=a"), IDENTITY_FOUND);
+	assert_int_equal(key_of(limit, &keys[1], "QUERY_STRING=x=1&LAYERS=a"), IDENTITY_FOUND);
+	assert_int_equal(key_of(limit, &keys[2], "QUERY_STRING=Layers=a&lAYERS=a"), IDENTITY_FOUND);
+	for (unsigned i = 1; i < 3; i++)
+		assert_slice(keys[i], keys[0]);
+	assert_true(slice_has_prefix(keys[0], SLICE("l:param#")));
+	assert_int_equal(key_of(limit, &keys[3], "QUERY_STRING=layers=b"), IDENTITY_FOUND);
+	assert_false(slice_is(keys[3], keys[0]));
+	/* Who can be read as either is one of all such. */
+	assert_int_equal(key_of(limit, &one, "QUERY_STRING=layers=a&LAYERS=b"), IDENTITY_FOUND);
+	assert_int_equal(key_of(limit, &other, "QUERY_STRING=Layers=c&LAYERS=d"), IDENTITY_FOUND);
+	assert_slice(one, other);
+	assert_key(limit, "l:192.0.2.1", "QUERY_STRING=layer=a", "REMOTE_ADDR=192.0.2.1");
+	assert_key(limit_of("identity = param layers, ip\n"), "l:192.0.2.1",
+		"QUERY_STRING=LAYERS=a", "REMOTE_ADDR=192.0.2.1");
+}
+
 static void
 a_client_that_walks_its_network_has_one_bucket(void **state)
 {
@@ -410,6 +435,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		identity_test(an_address_is_itself_and_a_v6_one_its_network),
 		identity_test(a_mapped_address_is_the_v4_one),
+		identity_test(a_parameter_is_counted_in_any_case_if_that_is_said),
 		identity_test(a_client_that_walks_its_network_has_one_bucket),
 		identity_test(prefixes_may_be_given),
 		identity_test(who_has_no_address_shares_one_bucket_that_no_address_has),

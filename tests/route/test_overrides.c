@@ -47,6 +47,25 @@ each_source_has_its_values(void **state)
 	assert_found("", "OTHER=");
 }
 
+/* Also those that let nobody around them: another case of the name, and both at a time. */
+static void
+a_parameter_may_be_meant_in_any_case(void **state)
+{
+	(void)state;
+	use("param KEY nocase, ip",
+		"[override any]\nlimit = l\nfor = param Key nocase p1, nocase\nblock = yes\n"
+		"[override cased]\nlimit = l\nfor = param key p2, p1\nexempt = yes\n"
+		"[override value]\nlimit = l\nfor = param mode nocase\nexempt = yes\n");
+	assert_found("any", "QUERY_STRING=key=p1");
+	assert_found("any", "QUERY_STRING=KEY=p1");
+	assert_found("any", "QUERY_STRING=kEY=nocase");
+	assert_found("any", "QUERY_STRING=key=x&KEY=p1");
+	assert_found("cased", "QUERY_STRING=key=p2");
+	assert_found("", "QUERY_STRING=KEY=p2");
+	assert_found("value", "QUERY_STRING=mode=nocase");
+	assert_found("", "QUERY_STRING=MODE=nocase");
+}
+
 static void
 any_attribute_does_and_the_first_in_the_files_counts(void **state)
 {
@@ -372,6 +391,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		override_test(each_source_has_its_values),
+		override_test(a_parameter_may_be_meant_in_any_case),
 		override_test(any_attribute_does_and_the_first_in_the_files_counts),
 		override_test(an_override_is_of_its_limit),
 		override_test(without_overrides_none_is_found),

@@ -26,6 +26,7 @@ type = none
 match   = /index.php/api
 limit   = api
 backend = none
+front   = lighttpd
 
 [route default]
 match   = *

@@ -11,8 +11,10 @@ class Certificates:
         self.ca, self.certificate = self._path("ca.pem"), self._path("server.pem")
         self.key = self._path("server.key")
         ca_key = self._path("ca.key")
-        self._make(self.ca, ca_key, "ca")
+        # Newer versions of OpenSSL want both to be said.
+        self._make(self.ca, ca_key, "ca", "-addext", "keyUsage=critical,keyCertSign")
         self._make(self.certificate, self.key, "server", "-CA", self.ca, "-CAkey", ca_key,
+                   "-addext", "basicConstraints=critical,CA:FALSE",
                    "-addext", "subjectAltName=IP:127.0.0.1")
 
     def _path(self, name):
