@@ -184,6 +184,7 @@ answers_of_all_servers_are_bounded_together(void **state)
 	char key[16];
 	unsigned asked;
 	int64_t until_us;
+	size_t most = 0;
 
 	(void)state;
 	while (len < LEN - 64)
@@ -200,12 +201,17 @@ answers_of_all_servers_are_bounded_together(void **state)
 	}
 	run_loop_while(rig.loop, liars[0].maps + liars[1].maps < asked + SERVERS / 2);
 	until_us = clock_monotonic_us() + 300 * US_PER_MS;
-	while (clock_monotonic_us() < until_us) {
+	/* A loaded machine takes longer until so much has come. */
+	while (clock_monotonic_us() < until_us ||
+		(most <= CLUSTER_REPLIES_MAX / 2 &&
+			clock_monotonic_us() < until_us + 10 * US_PER_S)) {
 		run_loop_for_ms(rig.loop, 2);
 		assert_in_range(cluster->load.reply_bytes, 0, CLUSTER_REPLIES_MAX + 2 * LEN);
+		if (cluster->load.reply_bytes > most)
+			most = cluster->load.reply_bytes;
 	}
 	/* Which is more than one alone may send. */
-	assert_true(cluster->load.reply_bytes > CLUSTER_REPLIES_MAX / 2);
+	assert_true(most > CLUSTER_REPLIES_MAX / 2);
 }
 
 /* ---- leases under either of two keys ---- */
