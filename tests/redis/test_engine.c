@@ -3,17 +3,15 @@
  * that come too late, and both scripts side by side. Its decisions are those of
  * test_engine_parity.c.
  */
-#include "../lib/redis_server.h"
 #include "client.h"
 #include "lua_scripts.h"
+#include "one_server.h"
 #include "values.h"
 #include "weir/log.h"
 
 #include <stdio.h>
 
-static struct redis_server server;
 static struct client client;
-static redisContext *direct;
 static struct made_limit made;
 
 static int
@@ -392,24 +390,6 @@ a_key_of_another_type_is_a_fault_of_its_own(void **state)
 	assert_int_equal(decision.verdict, VERDICT_UNAVAILABLE);
 	assert_int_equal(decision.why, UNAVAILABLE_REPLY);
 	assert_false(breaker_is_open(client.breaker));
-}
-
-static int
-group_setup(void **state)
-{
-	(void)state;
-	redis_server_open(&server, NULL);
-	direct = redis_server_connect(&server);
-	return 0;
-}
-
-static int
-group_teardown(void **state)
-{
-	(void)state;
-	redisFree(direct);
-	redis_server_close(&server);
-	return 0;
 }
 
 #define engine_test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)

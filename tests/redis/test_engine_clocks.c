@@ -2,13 +2,10 @@
  * Quotas of the calendar end by the server's clock, whatever the gateways' clocks say: each tells
  * when periods end by its own, and the first end that is still to come counts.
  */
-#include "../lib/redis_server.h"
 #include "../limit/asking.h"
 #include "../limit/zones.h"
+#include "one_server.h"
 #include "run_engine.h"
-
-static struct redis_server server;
-static redisContext *direct;
 
 #define KEY "quota"
 
@@ -164,24 +161,6 @@ a_server_whose_clock_was_ahead_shuts_nobody_out_for_longer_than_a_period(void **
 		assert_int_equal(ask_by(&made, now_us, 0).numbers[0], 0);
 		assert_int_equal(ask_by(&made, ends[1], 0).numbers[0], 1);
 	}
-}
-
-static int
-group_setup(void **state)
-{
-	(void)state;
-	redis_server_open(&server, NULL);
-	direct = redis_server_connect(&server);
-	return 0;
-}
-
-static int
-group_teardown(void **state)
-{
-	(void)state;
-	redisFree(direct);
-	redis_server_close(&server);
-	return 0;
 }
 
 #define clock_test(f) cmocka_unit_test_setup(f, setup)

@@ -2,16 +2,13 @@
  * Leases over lua/engine.lua: given back and prolonged beside what other configurations have
  * written under the same key, as the memory store does it.
  */
-#include "../lib/redis_server.h"
 #include "../limit/asking.h"
 #include "agree.h"
+#include "one_server.h"
 #include "run_engine.h"
 #include "values.h"
 
 #include <stdio.h>
-
-static struct redis_server server;
-static redisContext *direct;
 
 static int
 setup(void **state)
@@ -254,24 +251,6 @@ damaged_leases_cost_counts_and_nothing_else(void **state)
 		assert_int_equal(run(&trace, limit, 1, 9).numbers[3], 1);
 		trace.now_us -= 200 * US_PER_S;
 	}
-}
-
-static int
-group_setup(void **state)
-{
-	(void)state;
-	redis_server_open(&server, NULL);
-	direct = redis_server_connect(&server);
-	return 0;
-}
-
-static int
-group_teardown(void **state)
-{
-	(void)state;
-	redisFree(direct);
-	redis_server_close(&server);
-	return 0;
 }
 
 #define lease_test(f) cmocka_unit_test_setup(f, setup)

@@ -1,14 +1,11 @@
 /* What lua/engine.lua leaves of the fields that other configurations have written. */
-#include "../lib/redis_server.h"
 #include "../lib/limits.h"
 #include "../unit.h"
+#include "one_server.h"
 #include "run_engine.h"
 #include "values.h"
 
 #include <stdio.h>
-
-static struct redis_server server;
-static redisContext *direct;
 
 static int
 setup(void **state)
@@ -121,24 +118,6 @@ of_others_no_more_are_kept_than_make_sixteen(void **state)
 		"9/1d name d", "9/1d name e", "9/1d name f", "9/1d name g");
 	assert_int_equal(run(&made, 1, 4, IN_2026_US + 60).numbers[0], 1);
 	assert_int_equal(fields(), BUCKET_FIELDS_MAX);
-}
-
-static int
-group_setup(void **state)
-{
-	(void)state;
-	redis_server_open(&server, NULL);
-	direct = redis_server_connect(&server);
-	return 0;
-}
-
-static int
-group_teardown(void **state)
-{
-	(void)state;
-	redisFree(direct);
-	redis_server_close(&server);
-	return 0;
 }
 
 #define value_test(f) cmocka_unit_test_setup(f, setup)

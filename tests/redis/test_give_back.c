@@ -2,9 +2,9 @@
  * lua/give_back.lua over a real server: what a request has spent is as if it had never come, or a
  * little of it stays spent; never more comes back than that.
  */
-#include "../lib/redis_server.h"
 #include "client.h"
 #include "lua_scripts.h"
+#include "one_server.h"
 #include "values.h"
 #include "weir/algorithm.h"
 #include "weir/log.h"
@@ -13,9 +13,7 @@
 
 enum { ARGUMENTS_MAX = 10 + 2 * LIMIT_POLICIES_MAX, NUMBER_SIZE = 24 };
 
-static struct redis_server server;
 static struct client client;
-static redisContext *direct;
 
 static int
 setup(void **state)
@@ -330,24 +328,6 @@ no_schedule_gives_more_back_than_was_taken(void **state)
 		assert_row(pair.others > 3 * ROUNDS && pair.backs > 3 * ROUNDS,
 			"%s: %u others, %u came back", forms[i][0], pair.others, pair.backs);
 	}
-}
-
-static int
-group_setup(void **state)
-{
-	(void)state;
-	redis_server_open(&server, NULL);
-	direct = redis_server_connect(&server);
-	return 0;
-}
-
-static int
-group_teardown(void **state)
-{
-	(void)state;
-	redisFree(direct);
-	redis_server_close(&server);
-	return 0;
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)

@@ -1,15 +1,13 @@
 /* store.h: leases of concurrent policies in Redis: taken, given back, prolonged, and ended by time.
  */
-#include "../lib/redis_server.h"
 #include "client.h"
+#include "one_server.h"
 #include "values.h"
 #include "weir/log.h"
 
 #include <stdio.h>
 
-static struct redis_server server;
 static struct client client;
-static redisContext *direct;
 static struct made_limit made;
 
 static int
@@ -319,24 +317,6 @@ what_was_lost_before_it_was_prolonged_is_counted(void **state)
 	redis_ok(direct, "FLUSHALL");
 	renew(&made, "k", 11);
 	assert_int_equal(counter_sum(COUNT_LEASES_LOST) - lost, 2);
-}
-
-static int
-group_setup(void **state)
-{
-	(void)state;
-	redis_server_open(&server, NULL);
-	direct = redis_server_connect(&server);
-	return 0;
-}
-
-static int
-group_teardown(void **state)
-{
-	(void)state;
-	redisFree(direct);
-	redis_server_close(&server);
-	return 0;
 }
 
 #define lease_test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)

@@ -1,14 +1,12 @@
 /* redis.h over a real server: which one it is, as whom, and in which database. */
-#include "../lib/redis_server.h"
 #include "client.h"
+#include "one_server.h"
 #include "weir/log.h"
 
 #include <netinet/in.h>
 #include <stdio.h>
 #include <unistd.h>
 
-static struct redis_server server;
-static redisContext *direct;
 static struct made_limit made;
 
 static int
@@ -188,24 +186,6 @@ a_server_is_found_by_name_over_tcp(void **state)
 	assert_int_equal(client_decide(&client, &made, "k").verdict, VERDICT_ADMITTED);
 	client_close(&client);
 	redis_server_close(&other);
-}
-
-static int
-group_setup(void **state)
-{
-	(void)state;
-	redis_server_open(&server, NULL);
-	direct = redis_server_connect(&server);
-	return 0;
-}
-
-static int
-group_teardown(void **state)
-{
-	(void)state;
-	redisFree(direct);
-	redis_server_close(&server);
-	return 0;
 }
 
 int

@@ -2,15 +2,13 @@
  * redis.h over a real server: what stands in Redis afterwards, and for how long; keys that others
  * have made. Login is in test_login.c, outages in test_outage.c, decisions in test_parity.c.
  */
-#include "../lib/redis_server.h"
 #include "client.h"
+#include "one_server.h"
 #include "weir/log.h"
 
 #include <stdio.h>
 
-static struct redis_server server;
 static struct client client;
-static redisContext *direct;
 static struct made_limit made;
 
 static int
@@ -384,24 +382,6 @@ a_limit_of_many_keys_and_policies_fits_a_command(void **state)
 	assert_int_equal(asked.decision.verdict, VERDICT_ADMITTED);
 	assert_int_equal(asked.decision.count, CHECK_POLICIES_MAX);
 	assert_int_equal(asked.decision.outcomes[15].remaining, UINT64_C(999999999999997));
-}
-
-static int
-group_setup(void **state)
-{
-	(void)state;
-	redis_server_open(&server, NULL);
-	direct = redis_server_connect(&server);
-	return 0;
-}
-
-static int
-group_teardown(void **state)
-{
-	(void)state;
-	redisFree(direct);
-	redis_server_close(&server);
-	return 0;
 }
 
 #define redis_test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
