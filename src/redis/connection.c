@@ -165,10 +165,8 @@ connection_lose(struct redis *redis, const char *why)
 	why = text;
 	if (redis->sentinel != NULL && !was_settled)
 		sentinel_doubt(redis->sentinel);
-	/* An address that swallows what is sent to it takes all the time, and behind one that takes
-	 * connections there may be nobody; the next one has its turn the next time. */
 	if (redis->state == REDIS_SHAKING)
-		redis->address_first++;
+		way_turn(&redis->way);
 	struct call *lost = cut(redis);
 
 	if ((was_settled || asked_too_much) && !breaker_is_open(redis->breaker)) {

@@ -12,28 +12,9 @@
  */
 #include "redis_private.h"
 
-#include "weir/socket.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-
-static struct stream *
-connect_next(struct redis *redis, int *error)
-{
-	const unsigned i = (redis->address_first + redis->address_at++) % redis->address_count;
-
-	return redis_dial(redis->loop, &redis->settings, &redis->server, &redis->addresses[i],
-		&connection_handler, redis, error);
-}
-
-const struct resolved *
-handshake_address(const struct redis *redis)
-{
-	const unsigned i = redis->address_first + redis->address_at - 1;
-
-	return &redis->addresses[i % redis->address_count];
-}
 
 /* Of several addresses, what says most: who listens on one of IPv4 and IPv6 alone refuses on the
  * other. */
@@ -44,15 +25,14 @@ lose_tried(struct redis *redis, int error, const char *why)
 		redis, error == ECONNREFUSED && redis->tried[0] != '\0' ? redis->tried : why);
 }
 
-/* With the first address from address_at on that is no failure at once. */
 static void
 shake(struct redis *redis)
 {
-	int error = 0;
+	int error;
 
 	redis->state = REDIS_SHAKING;
-	while (redis->stream == NULL && redis->address_at < redis->address_count)
-		redis->stream = connect_next(redis, &error);
+	redis->stream = redis_dial(redis->loop, &redis->settings, &redis->server, &redis->way,
+		&connection_handler, redis, &error);
 	if (redis->stream == NULL) {
 		lose_tried(redis, error, strerror(error));
 		return;
@@ -102,8 +82,7 @@ on_lookup(void *context, const struct resolved *addresses, unsigned count, const
 		connection_lose(redis, error);
 		return;
 	}
-	memcpy(redis->addresses, addresses, count * sizeof addresses[0]);
-	redis->address_count = count;
+	way_set(&redis->way, addresses, count);
 	shake(redis);
 }
 
@@ -111,10 +90,7 @@ on_lookup(void *context, const struct resolved *addresses, unsigned count, const
 static void
 resolve(struct redis *redis)
 {
-	struct resolved *first = &redis->addresses[0];
-
-	if (socket_address(&redis->server, &first->address, &first->len) == 0) {
-		redis->address_count = 1;
+	if (way_begin(&redis->way, &redis->server) == 0) {
 		shake(redis);
 		return;
 	}
@@ -128,7 +104,7 @@ void
 handshake_go_to(struct redis *redis, const struct address *server)
 {
 	if (!address_is(&redis->server, server))
-		redis->address_first = 0;
+		redis->way.first = 0;
 	redis->server = *server;
 	(void)address_text(server, redis->name);
 	resolve(redis);
@@ -137,7 +113,6 @@ handshake_go_to(struct redis *redis, const struct address *server)
 void
 handshake_start(struct redis *redis)
 {
-	redis->address_at = 0;
 	redis->tried[0] = '\0';
 	if (redis->sentinel == NULL) {
 		resolve(redis);
@@ -161,7 +136,7 @@ void
 handshake_ended(struct redis *redis, const char *why)
 {
 	why = why_ended(redis, 0, why);
-	if (redis->address_at >= redis->address_count) {
+	if (!way_has_more(&redis->way)) {
 		connection_lose(redis, why);
 		return;
 	}
@@ -172,7 +147,7 @@ handshake_ended(struct redis *redis, const char *why)
 void
 handshake_failed(struct redis *redis, int error)
 {
-	if (redis->address_at >= redis->address_count) {
+	if (!way_has_more(&redis->way)) {
 		lose_tried(
 			redis, error, why_ended(redis, error, stream_reason(redis->stream, error)));
 		return;

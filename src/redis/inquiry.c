@@ -12,7 +12,6 @@
 
 #include "weir/clock.h"
 #include "weir/hash.h"
-#include "weir/socket.h"
 #include "weir/units.h"
 
 #include <errno.h>
@@ -113,6 +112,8 @@ on_input(void *context, struct slice data)
 	const size_t max = inquiry->asked == INQUIRY_SLOTS ? SLOTS_REPLY_MAX : REPLY_MAX;
 	void *reply = NULL;
 
+	if (!inquiry->has_heard)
+		timer_set(inquiry->deadline_timer, inquiry->end_us);
 	inquiry->has_heard = true;
 	inquiry->reply_bytes += data.len;
 	if (redisReaderFeed(inquiry->reader, data.ptr, data.len) != REDIS_OK) {
@@ -133,38 +134,56 @@ on_input(void *context, struct slice data)
 
 /* ---- the connection ---- */
 
+static void dial(struct inquiry *inquiry);
+
+/* Of several addresses, that one's which says most: who listens on one of IPv4 and IPv6 alone
+ * refuses on the other. */
+static void
+keep_reason(struct inquiry *inquiry, enum inquiry_end how, int error, const char *reason)
+{
+	if (inquiry->report.reason[0] != '\0' && error == ECONNREFUSED)
+		return;
+	inquiry->report.end = how;
+	inquiry->report.error = error;
+	(void)snprintf(inquiry->report.reason, sizeof inquiry->report.reason, "%s", reason);
+}
+
+/* An address that has not said a word leads to the next one, if there is one. */
+static void
+lose(struct inquiry *inquiry, enum inquiry_end how, int error, const char *reason)
+{
+	if (inquiry->has_heard) {
+		end(inquiry, how, reason);
+		return;
+	}
+	keep_reason(inquiry, how, error, reason);
+	stream_close(inquiry->stream);
+	inquiry->stream = NULL;
+	if (way_has_more(&inquiry->way))
+		dial(inquiry);
+	else
+		end(inquiry, inquiry->report.end, inquiry->report.reason);
+}
+
 /* A tls-port takes what is no TLS for an attack. */
 static void
-end_lost(struct inquiry *inquiry, const char *reason)
+lose_connected(struct inquiry *inquiry, const char *reason)
 {
 	const bool is_mute = inquiry->settings.server.kind == ADDRESS_TCP && !inquiry->has_heard;
 
-	end(inquiry, INQUIRY_LOST, is_mute ? NO_WORD : reason);
+	lose(inquiry, INQUIRY_LOST, 0, is_mute ? NO_WORD : reason);
 }
 
 static void
 on_eof(void *context)
 {
-	end_lost(context, "it closed the connection");
+	lose_connected(context, "it closed the connection");
 }
 
 static void
 on_drained(void *context)
 {
 	(void)context;
-}
-
-static void dial(struct inquiry *inquiry);
-
-/* Of several addresses, that one's which says most: who listens on one of IPv4 and IPv6 alone
- * refuses on the other. */
-static void
-keep_reason(struct inquiry *inquiry, int error, const char *reason)
-{
-	if (inquiry->report.error != 0 && error == ECONNREFUSED)
-		return;
-	inquiry->report.error = error;
-	(void)snprintf(inquiry->report.reason, sizeof inquiry->report.reason, "%s", reason);
 }
 
 static void
@@ -174,39 +193,37 @@ on_failed(void *context, int error)
 	char reason[INQUIRY_TEXT_SIZE];
 
 	(void)snprintf(reason, sizeof reason, "%s", stream_reason(inquiry->stream, error));
-	if (stream_is_connected(inquiry->stream) || error == ECONNRESET) {
-		end_lost(inquiry, reason);
-		return;
-	}
-	keep_reason(inquiry, error, reason);
-	if (inquiry->address_at < inquiry->address_count) {
-		stream_close(inquiry->stream);
-		inquiry->stream = NULL;
-		dial(inquiry);
-	} else {
-		end(inquiry, INQUIRY_UNREACHED, inquiry->report.reason);
-	}
+	if (stream_is_connected(inquiry->stream) || error == ECONNRESET)
+		lose_connected(inquiry, reason);
+	else
+		lose(inquiry, INQUIRY_UNREACHED, error, reason);
 }
 
 static const struct stream_handler stream_handler = {
 	.input = on_input, .eof = on_eof, .drained = on_drained, .failed = on_failed
 };
 
-/* With the first address from address_at on that is no failure at once. */
+/* Each address has an equal part of the time that is left. */
+static int64_t
+part_of_time(const struct inquiry *inquiry)
+{
+	const int64_t now_us = loop_now_us(inquiry->loop);
+
+	return now_us + (inquiry->end_us - now_us) / (1 + inquiry->way.count - inquiry->way.tried);
+}
+
 static void
 dial(struct inquiry *inquiry)
 {
-	int error = 0;
+	int error;
 
-	while (inquiry->stream == NULL && inquiry->address_at < inquiry->address_count)
-		inquiry->stream = redis_dial(inquiry->loop, &inquiry->settings,
-			&inquiry->settings.server, &inquiry->addresses[inquiry->address_at++],
-			&stream_handler, inquiry, &error);
+	inquiry->stream = redis_dial(inquiry->loop, &inquiry->settings, &inquiry->settings.server,
+		&inquiry->way, &stream_handler, inquiry, &error);
 	if (inquiry->stream == NULL) {
-		keep_reason(inquiry, error, strerror(error));
-		end(inquiry, INQUIRY_UNREACHED, inquiry->report.reason);
+		lose(inquiry, INQUIRY_UNREACHED, error, strerror(error));
 		return;
 	}
+	timer_set(inquiry->deadline_timer, part_of_time(inquiry));
 	stream_resume(inquiry->stream);
 	ask_from(inquiry, 0);
 }
@@ -221,8 +238,7 @@ on_lookup(void *context, const struct resolved *addresses, unsigned count, const
 		end(inquiry, INQUIRY_UNKNOWN, error);
 		return;
 	}
-	memcpy(inquiry->addresses, addresses, count * sizeof addresses[0]);
-	inquiry->address_count = count;
+	way_set(&inquiry->way, addresses, count);
 	dial(inquiry);
 }
 
@@ -234,10 +250,9 @@ on_deadline(void *context)
 	if (inquiry->lookup != NULL) {
 		end(inquiry, INQUIRY_UNKNOWN, "no name server answers");
 	} else if (stream_is_connected(inquiry->stream)) {
-		end(inquiry, INQUIRY_LOST, "it is silent");
+		lose(inquiry, INQUIRY_LOST, 0, "it is silent");
 	} else {
-		inquiry->report.error = ETIMEDOUT;
-		end(inquiry, INQUIRY_UNREACHED,
+		lose(inquiry, INQUIRY_UNREACHED, ETIMEDOUT,
 			inquiry->settings.server.kind == ADDRESS_TLS
 				? NO_HANDSHAKE
 				: "the connection does not come about");
@@ -260,15 +275,13 @@ make_key(struct inquiry *inquiry)
 static int
 begin(struct inquiry *inquiry, struct resolver *resolver, int64_t end_us)
 {
-	struct resolved *first = &inquiry->addresses[0];
-
 	inquiry->deadline_timer = timer_new(inquiry->loop, on_deadline, inquiry);
 	inquiry->reader = reader_new(&inquiry->bound, INQUIRY_ELEMENTS_MAX);
 	if (inquiry->deadline_timer == NULL || inquiry->reader == NULL)
 		return -1;
+	inquiry->end_us = end_us;
 	timer_set(inquiry->deadline_timer, end_us);
-	if (socket_address(&inquiry->settings.server, &first->address, &first->len) == 0) {
-		inquiry->address_count = 1;
+	if (way_begin(&inquiry->way, &inquiry->settings.server) == 0) {
 		dial(inquiry);
 		return 0;
 	}

@@ -19,13 +19,13 @@ struct inquiry {
 	enum inquiry_kind kind;
 	inquiry_fn *done;
 	void *context;
-	struct timer *deadline_timer;
+	int64_t end_us;
+	struct timer *deadline_timer; /* of the whole; of one address, while there are more */
 	struct deferred ending; /* the call, at the end of the turn */
 	bool has_ended;
 
 	struct lookup *lookup;
-	struct resolved addresses[LOOKUP_ADDRESSES_MAX];
-	unsigned address_count, address_at;
+	struct way way;
 	struct stream *stream;
 	redisReader *reader;
 	struct reader_bound bound;

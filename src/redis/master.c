@@ -91,7 +91,7 @@ static void
 compare(struct redis *redis, const struct resolved *addresses, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++) {
-		if (!is_same_peer(&addresses[i], handshake_address(redis)))
+		if (!is_same_peer(&addresses[i], way_current(&redis->way)))
 			continue;
 		/* By its new name from the next connection on. */
 		redis->server = redis->named;

@@ -121,6 +121,14 @@ struct reader_bound {
 struct sentinel;
 struct node;
 
+/* The addresses of a server's name, which are tried one after the other; all 0: none. */
+struct way {
+	struct resolved addresses[LOOKUP_ADDRESSES_MAX];
+	unsigned count;
+	unsigned first; /* where a connection begins: behind one that led nowhere */
+	unsigned tried; /* for this connection */
+};
+
 struct redis {
 	struct store store;
 	struct loop *loop;
@@ -136,11 +144,8 @@ struct redis {
 
 	enum redis_state state;
 	struct lookup *lookup;
-	struct resolved addresses[LOOKUP_ADDRESSES_MAX];
-	unsigned address_count;
-	unsigned address_first; /* where the next connection begins: behind one that led nowhere */
-	unsigned address_at; /* how many were tried for this connection */
-	char tried[160]; /* why one of them led nowhere, if it did more than refuse; else "" */
+	struct way way;
+	char tried[160]; /* why an address led nowhere, if it did more than refuse; else "" */
 	struct timer *shake_timer; /* the deadline of look-up and handshake; of READY, master.c's */
 	struct stream *stream;
 	redisReader *reader;
@@ -353,9 +358,6 @@ void handshake_start(struct redis *redis);
 /* That is where the server is. From ASKING. */
 void handshake_go_to(struct redis *redis, const struct address *server);
 
-/* The address that the stream is connected to, or is about to be. */
-const struct resolved *handshake_address(const struct redis *redis);
-
 /* The connection has failed, or was closed, while it was SHAKING: the next address is tried, if
  * there is one. */
 void handshake_failed(struct redis *redis, int error);
@@ -363,10 +365,23 @@ void handshake_ended(struct redis *redis, const char *why);
 
 /* ---- dial.c ---- */
 
-/* As stream_connect, to an address of the server; with TLS if the server's is tls:. */
+/* As stream_connect, to the first of the addresses not tried yet that is no failure at once; with
+ * TLS if the server's is tls:. NULL with the last one's errno, 0 if all were tried. */
 struct stream *redis_dial(struct loop *loop, const struct redis_settings *settings,
-	const struct address *server, const struct resolved *at,
-	const struct stream_handler *handler, void *context, int *error) WEIR_MUST_CHECK;
+	const struct address *server, struct way *way, const struct stream_handler *handler,
+	void *context, int *error) WEIR_MUST_CHECK;
+
+/* A new connection to the server, whose address needs no look-up; or -1: way_set is to tell. */
+int way_begin(struct way *way, const struct address *server) WEIR_MUST_CHECK;
+void way_set(struct way *way, const struct resolved *addresses, unsigned count);
+
+bool way_has_more(const struct way *way);
+
+/* The one that was tried last; there was one. */
+const struct resolved *way_current(const struct way *way);
+
+/* It led nowhere, perhaps without a word: the next connection begins with the one behind it. */
+void way_turn(struct way *way);
 
 /* ---- reader.c ---- */
 

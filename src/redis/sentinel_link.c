@@ -11,7 +11,6 @@
  */
 #include "sentinel_private.h"
 
-#include "weir/socket.h"
 #include "weir/units.h"
 
 #include <errno.h>
@@ -26,6 +25,8 @@ link_close(struct sentinel_link *link)
 	if (link->lookup != NULL)
 		lookup_cancel(link->lookup);
 	link->lookup = NULL;
+	if (link->stream != NULL && !link->has_answer)
+		way_turn(&link->way);
 	stream_close(link->stream);
 	link->stream = NULL;
 	if (link->reader != NULL)
@@ -183,30 +184,14 @@ fail_ended(struct sentinel_link *link, int error, const char *why)
 	fail(link, is_mute && was_connected ? NO_WORD : why);
 }
 
-static void
-on_eof(void *context)
-{
-	fail_ended(context, 0, "it closed the connection");
-}
-
-static void
-on_drained(void *context)
-{
-	(void)context;
-}
-
 static void dial(struct sentinel_link *link);
 
-static void
-on_failed(void *context, int error)
+/* Whether there is an address left that may lead to an answer; it is the next one's turn then. */
+static bool
+goes_on(struct sentinel_link *link)
 {
-	struct sentinel_link *link = context;
-	const bool was_connecting = !link->has_answer && link->resolved_at < link->resolved_count;
-
-	if (!was_connecting) {
-		fail_ended(link, error, stream_reason(link->stream, error));
-		return;
-	}
+	if (link->has_answer || !way_has_more(&link->way))
+		return false;
 	stream_close(link->stream);
 	link->stream = NULL;
 	/* What the one before has said of a reply is not the beginning of this one's. */
@@ -217,6 +202,29 @@ on_failed(void *context, int error)
 		fail(link, "no memory");
 	else
 		dial(link);
+	return true;
+}
+
+static void
+on_eof(void *context)
+{
+	if (!goes_on(context))
+		fail_ended(context, 0, "it closed the connection");
+}
+
+static void
+on_drained(void *context)
+{
+	(void)context;
+}
+
+static void
+on_failed(void *context, int error)
+{
+	struct sentinel_link *link = context;
+
+	if (!goes_on(link))
+		fail_ended(link, error, stream_reason(link->stream, error));
 }
 
 static const struct stream_handler stream_handler = {
@@ -257,16 +265,14 @@ put_question(struct sentinel_link *link)
 			link->sentinel->settings->sentinels.master });
 }
 
-/* With the first address from resolved_at on that is no failure at once. */
 static void
 dial(struct sentinel_link *link)
 {
 	const struct sentinel *sentinel = link->sentinel;
-	int error = 0;
+	int error;
 
-	while (link->stream == NULL && link->resolved_at < link->resolved_count)
-		link->stream = redis_dial(sentinel->loop, sentinel->settings, link->address,
-			&link->resolved[link->resolved_at++], &stream_handler, link, &error);
+	link->stream = redis_dial(sentinel->loop, sentinel->settings, link->address, &link->way,
+		&stream_handler, link, &error);
 	if (link->stream == NULL) {
 		fail(link, strerror(error));
 		return;
@@ -286,22 +292,17 @@ on_lookup(void *context, const struct resolved *addresses, unsigned count, const
 		fail(link, error);
 		return;
 	}
-	memcpy(link->resolved, addresses, count * sizeof addresses[0]);
-	link->resolved_count = count;
+	way_set(&link->way, addresses, count);
 	dial(link);
 }
 
 static void
 connect_link(struct sentinel_link *link)
 {
-	struct resolved *first = &link->resolved[0];
-
-	link->resolved_at = 0;
 	link->reader = reader_new(&link->bound, ANSWER_ELEMENTS);
 	if (link->reader == NULL) {
 		fail(link, "no memory");
-	} else if (socket_address(link->address, &first->address, &first->len) == 0) {
-		link->resolved_count = 1;
+	} else if (way_begin(&link->way, link->address) == 0) {
 		dial(link);
 	} else {
 		link->lookup =

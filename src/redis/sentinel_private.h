@@ -11,8 +11,7 @@ struct sentinel_link {
 	struct sentinel *sentinel;
 	const struct address *address;
 	struct lookup *lookup;
-	struct resolved resolved[LOOKUP_ADDRESSES_MAX];
-	unsigned resolved_count, resolved_at;
+	struct way way;
 	struct stream *stream; /* NULL: closed, or its address is looked up */
 	redisReader *reader;
 	struct reader_bound bound;

@@ -152,75 +152,6 @@ address_that_is_silent_is_not_the_first_the_next_time(void **state)
 	(void)close(silent);
 }
 
-/* ---- an address that takes connections, and where nobody is ---- */
-
-struct stranger {
-	int listener;
-	const char *says;
-	bool resets, lingers;
-};
-
-static void *
-serve_nobody(void *context)
-{
-	const struct stranger *stranger = context;
-	char bytes[4096];
-	int fd;
-
-	while ((fd = accept(stranger->listener, NULL, NULL)) >= 0) {
-		/* Whether it has come is not of interest. */
-		(void)!recv(fd, bytes, stranger->resets ? 1 : sizeof bytes, 0);
-		(void)socket_send(fd, slice_of(stranger->says));
-		/* Until the peer gives up. */
-		while (stranger->lingers && recv(fd, bytes, sizeof bytes, 0) > 0)
-			;
-		if (stranger->resets)
-			socket_reset_on_close(fd);
-		(void)close(fd);
-	}
-	return context;
-}
-
-static void
-address_where_nobody_is_leads_to_the_next_one(void **state)
-{
-	static const struct stranger rows[] = {
-		{ .says = "" },
-		{ .says = "+O" },
-		{ .says = "", .resets = true },
-		{ .says = "+O", .resets = true },
-		{ .says = "", .lingers = true },
-		{ .says = "-LOADING Redis is loading the dataset in memory\r\n", .lingers = true },
-	};
-	const struct sockaddr_in at = { .sin_family = AF_INET,
-		.sin_port = htons(port),
-		.sin_addr.s_addr = htonl(0x7f000002U) };
-
-	(void)state;
-	for (size_t i = 0; i < LENGTH_OF(rows); i++) {
-		struct stranger stranger = rows[i];
-		pthread_t nobody;
-		const int one = 1;
-
-		stranger.listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-		(void)setsockopt(stranger.listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-		assert_int_equal(
-			bind(stranger.listener, (const struct sockaddr *)&at, sizeof at), 0);
-		assert_int_equal(listen(stranger.listener, 10), 0);
-		assert_int_equal(pthread_create(&nobody, NULL, serve_nobody, &stranger), 0);
-		open_client("\2\1", 500 * US_PER_MS);
-		client_wait_until_ready(&client);
-		assert_int_equal(client_decide(&client, &made, "k").verdict, VERDICT_ADMITTED);
-		client_close(&client);
-		name_server_stop(&name_server);
-		(void)shutdown(stranger.listener, SHUT_RDWR);
-		(void)pthread_join(nobody, NULL);
-		(void)close(stranger.listener);
-	}
-	/* For tear_down. */
-	open_client("\1", 500 * US_PER_MS);
-}
-
 #define NAME_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int
@@ -231,7 +162,6 @@ main(void)
 		NAME_TEST(name_whose_addresses_all_refuse_opens_the_breaker),
 		NAME_TEST(connection_that_is_reset_is_made_anew_and_its_checks_are_answered),
 		NAME_TEST(address_that_is_silent_is_not_the_first_the_next_time),
-		NAME_TEST(address_where_nobody_is_leads_to_the_next_one),
 	};
 	struct err err;
 
