@@ -28,6 +28,7 @@ enum exchange_result {
 	EXCHANGE_CLOSED, /* the server closed before a whole head: 502 */
 	EXCHANGE_BAD_HEAD, /* what it answered is no response: 502 */
 	EXCHANGE_TRUNCATED, /* it broke off behind the head: the answer cannot be completed */
+	EXCHANGE_SHORT, /* it ended in order, but before the Content-Length that it had said */
 	EXCHANGE_SURPLUS, /* complete, but more came than its Content-Length said: that is left out
 			   */
 	EXCHANGE_UNTAKEN, /* the handler did not take the head: 502 */

@@ -10,11 +10,12 @@
  * line: no web server takes it for one, and a program that lets a client's CR through must not be
  * made to send one more field.
  *
- * Removed: Status (several: the first valid one counts), Connection, Keep-Alive, Transfer-Encoding
- * (reported as `chunked`), Content-Length that is no number or was there before, and lines that are
- * no field: no colon, a name that is no token (RFC 9110 section 5.6.2), a value with a control
- * character other than tab. A missing status is 200, or 302 with a Location field. A missing reason
- * is filled in.
+ * Removed: Status (several: the first valid one counts), what is between two neighbours (RFC 9110
+ * section 7.6.1: Connection, Keep-Alive, Proxy-Connection, TE, Trailer; not Upgrade, which a 426
+ * needs), Transfer-Encoding (reported as `chunked`), Content-Length that is no number or was there
+ * before, and lines that are no field: no colon, a name that is no token (RFC 9110 section 5.6.2),
+ * a value with a control character other than tab. A missing status is 200, or 302 with a Location
+ * field. A missing reason is filled in.
  *
  * Bad, so 502: not one valid field or status; more than CGI_HEAD_MAX bytes, interim responses
  * counted in; more than CGI_FIELDS_MAX fields; only invalid Status fields; Content-Length fields

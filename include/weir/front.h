@@ -145,8 +145,20 @@ bool front_is_full(const struct front_request *request);
 /* The answer is complete. The rest of the body, if any, is discarded. */
 void front_end(struct front_request *request, uint32_t app_status);
 
-/* The answer cannot be completed: the web server is made to see that it is cut short. */
+/* The head that was sent tells a Content-Length, and so much is to follow. */
+void front_promise_length(struct front_request *request);
+
+/*
+ * The answer cannot be completed: the web server is made to see that it is cut short, as it may
+ * send the next response on the same connection of the client's, within what was promised of this
+ * one (RFC 9112 section 6.3). mod_fcgid ends the process that does so, which costs a start; without
+ * a promise nothing is mixed up, and it gets an end.
+ */
 void front_cut(struct front_request *request);
+
+/* The application has ended its answer before the length that was promised: cut, but where the
+ * web server makes a length of its own (mod_proxy_fcgi). */
+void front_end_short(struct front_request *request, uint32_t app_status);
 
 /* A whole answer of ours: head (with Status first, ends with the blank line) and body, then
  * front_end. */

@@ -19,8 +19,16 @@ answer_broke_off(struct exchange *exchange, enum exchange_result before_head, co
 void
 answer_finish(struct exchange *exchange, uint32_t app_status)
 {
+	const bool is_short = exchange->content_length >= 0 &&
+		exchange->content_seen < (uint64_t)exchange->content_length;
+
 	exchange->is_whole = true;
-	if (exchange->has_surplus)
+	if (is_short)
+		exchange_finish(exchange, EXCHANGE_SHORT, app_status,
+			"%s: it sent %llu bytes of the Content-Length of %lld that it had said",
+			exchange->server->name, (unsigned long long)exchange->content_seen,
+			(long long)exchange->content_length);
+	else if (exchange->has_surplus)
 		exchange_finish(exchange, EXCHANGE_SURPLUS, app_status,
 			"%s: it sent more than the Content-Length that it had said; the rest was "
 			"left out",

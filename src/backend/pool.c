@@ -7,7 +7,7 @@
 enum { END_WAIT_US = 5000000, KEEP_US = 3000000 };
 
 const char *const exchange_result_names[EXCHANGE_RESULTS] = { "complete", "busy", "refused",
-	"timeout", "closed", "bad_head", "truncated", "surplus", "untaken", "not_found",
+	"timeout", "closed", "bad_head", "truncated", "short", "surplus", "untaken", "not_found",
 	"forbidden", "too_large" };
 
 static const struct framing *

@@ -120,6 +120,12 @@ front_send_error_text(struct front_request *request, struct slice bytes)
 	send_records(request, FCGI_STDERR, piece);
 }
 
+void
+front_promise_length(struct front_request *request)
+{
+	request->has_promised = true;
+}
+
 bool
 front_is_full(const struct front_request *request)
 {
@@ -155,14 +161,21 @@ front_cut(struct front_request *request)
 	struct front_conn *conn = conn_of(request);
 
 	request->owner = NULL;
-	/* mod_fcgid kills a process whose answer does not end; the client sees the short body by
-	 * its Content-Length. */
-	if (head_is_from_mod_fcgid(request)) {
+	if (!request->has_promised && head_is_from_mod_fcgid(request)) {
 		request->keep = false;
 		front_end(request, 1);
 		return;
 	}
 	conn_go(conn, CONN_LINGER);
+}
+
+void
+front_end_short(struct front_request *request, uint32_t app_status)
+{
+	if (head_is_from_mod_proxy_fcgi(request))
+		front_end(request, app_status);
+	else
+		front_cut(request);
 }
 
 void

@@ -33,6 +33,7 @@ struct front_request {
 	bool body_wanted, body_ended, body_end_told;
 	uint64_t body_seen, body_length; /* body_length: CONTENT_LENGTH, UINT64_MAX if not known */
 	bool has_answered; /* some STDOUT was sent */
+	bool has_promised; /* a Content-Length, see front_promise_length */
 	uint32_t error_text_sent;
 };
 
@@ -196,6 +197,9 @@ int head_check_address(const struct front_request *request, struct err *err) WEI
 
 /* Whether mod_fcgid started this process and sent the request. */
 bool head_is_from_mod_fcgid(const struct front_request *request);
+
+/* It connects. */
+bool head_is_from_mod_proxy_fcgi(const struct front_request *request);
 
 /* ---- libfcgi.c ---- */
 

@@ -111,10 +111,21 @@ head_content_length(const struct front_request *request, uint64_t *length, struc
 	return 0;
 }
 
+static bool
+is_from_apache(const struct front_request *request)
+{
+	return slice_has_prefix(env_value(request, SLICE("SERVER_SOFTWARE")), SLICE("Apache"));
+}
+
 /* It hands its processes the socket as descriptor 0; Apache's other modules connect. */
 bool
 head_is_from_mod_fcgid(const struct front_request *request)
 {
-	return conn_of(request)->front->settings.is_spawned &&
-		slice_has_prefix(env_value(request, SLICE("SERVER_SOFTWARE")), SLICE("Apache"));
+	return conn_of(request)->front->settings.is_spawned && is_from_apache(request);
+}
+
+bool
+head_is_from_mod_proxy_fcgi(const struct front_request *request)
+{
+	return !conn_of(request)->front->settings.is_spawned && is_from_apache(request);
 }

@@ -51,6 +51,21 @@ has_no_body(const struct gate_request *request, struct cgi_head *head)
 	return head->status == 304 || slice_is(request->view.method, SLICE("HEAD"));
 }
 
+/* Where the web server sends a file of its own in the place of the body, what is said of that file
+ * need not be true of what comes. */
+static bool
+leads_to_file(const struct cgi_head *head)
+{
+	static const char *const names[] = { "X-Sendfile", "X-Sendfile2", "X-LIGHTTPD-send-file",
+		"X-Accel-Redirect", "X-Reproxy-URL" };
+
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+		if (cgi_head_find(head, slice_of(names[i])) != NULL)
+			return true;
+	}
+	return false;
+}
+
 static bool
 on_head(void *context, struct cgi_head *head)
 {
@@ -66,8 +81,10 @@ on_head(void *context, struct cgi_head *head)
 	front_send(request->front, buf_slice(out));
 	request->head_sent = true;
 	/* What it says is not what comes. */
-	if (request->without_body)
+	if (request->without_body || leads_to_file(head))
 		head->content_length = -1;
+	if (head->content_length > 0)
+		front_promise_length(request->front);
 	return true;
 }
 
@@ -120,6 +137,7 @@ static const struct {
 	[EXCHANGE_CLOSED] = { 502, "The application gave no answer.", 0, improper },
 	[EXCHANGE_BAD_HEAD] = { 502, "The application gave an answer that is none.", 0, improper },
 	[EXCHANGE_TRUNCATED] = { 502, "The application gave no answer.", 0, improper },
+	[EXCHANGE_SHORT] = { 502, "The application gave no answer.", 0, improper },
 	[EXCHANGE_SURPLUS] = { 502, "The application gave an answer that is none.", 0, improper },
 	[EXCHANGE_NOT_FOUND] = { 404, "There is no such program.", 0, "A program is not there." },
 	[EXCHANGE_FORBIDDEN] = { 403, "This program is not to be used.", 0,
@@ -164,6 +182,18 @@ relay_fail(struct gate_request *request, enum exchange_result result, const char
 	front_cut(front);
 }
 
+/* As the application has ended it, where the web server lets the client see that. */
+static void
+end_short(struct gate_request *request, uint32_t app_status, const char *why)
+{
+	struct front_request *front = request->front;
+
+	tell_failure(request, EXCHANGE_SHORT, why);
+	request->outcome = OUTCOME_BACKEND_FAILED;
+	request_close(request);
+	front_end_short(front, app_status);
+}
+
 static void
 on_end(void *context, enum exchange_result result, uint32_t app_status, const char *why)
 {
@@ -171,6 +201,10 @@ on_end(void *context, enum exchange_result result, uint32_t app_status, const ch
 	struct front_request *front = request->front;
 
 	request->exchange = NULL;
+	if (result == EXCHANGE_SHORT) {
+		end_short(request, app_status, why);
+		return;
+	}
 	if (result != EXCHANGE_COMPLETE && result != EXCHANGE_SURPLUS) {
 		relay_fail(request, result, why);
 		return;

@@ -145,6 +145,9 @@ static const struct {
 	{ { "location", 8 }, on_location },
 	{ { "connection", 10 }, on_connection },
 	{ { "keep-alive", 10 }, on_connection },
+	{ { "proxy-connection", 16 }, on_connection },
+	{ { "te", 2 }, on_connection },
+	{ { "trailer", 7 }, on_connection },
 	{ { "content-length", 14 }, on_content_length },
 	{ { "transfer-encoding", 17 }, on_transfer_encoding },
 };

@@ -90,6 +90,39 @@ close_behind_the_head_is_truncated(void **state)
 }
 
 static void
+ends_short(struct app_conn *conn)
+{
+	if (app_read_request(conn) && app_out(conn, SLICE("Content-Length: 10\r\n\r\nhalf")) &&
+		app_out_end(conn))
+		(void)app_end(conn, 7, FCGI_REQUEST_COMPLETE);
+}
+
+static void
+ends_short_without_output_end(struct app_conn *conn)
+{
+	if (app_read_request(conn) && app_out(conn, SLICE("Content-Length: 1\r\n\r\n")))
+		(void)app_end(conn, 0, FCGI_REQUEST_COMPLETE);
+}
+
+static void
+ends_output_short_and_closes(struct app_conn *conn)
+{
+	if (app_read_request(conn) && app_out(conn, SLICE("Content-Length: 10\r\n\r\nhalf")))
+		(void)app_out_end(conn);
+}
+
+static void
+answer_that_ends_before_its_length_is_short(void **state)
+{
+	static app_script *const scripts[] = { ends_short, ends_short_without_output_end,
+		ends_output_short_and_closes };
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH_OF(scripts); i++)
+		assert_result(scripts[i], EXCHANGE_SHORT);
+}
+
+static void
 has_length_and_closes(struct app_conn *conn)
 {
 	if (app_read_request(conn))
@@ -496,6 +529,7 @@ main(void)
 		TEST(close_before_a_whole_head_is_closed),
 		TEST(close_behind_the_head_is_truncated),
 		TEST(answer_that_is_known_to_be_whole_is_complete),
+		TEST(answer_that_ends_before_its_length_is_short),
 		TEST(end_of_output_without_end_of_request_is_complete_after_a_while),
 		TEST(records_that_are_none_of_ours_are_ignored),
 		TEST(protocol_status_and_app_status),

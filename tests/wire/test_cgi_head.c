@@ -190,6 +190,9 @@ static const struct row forms[] = {
 	ROW("A: b\n\r\r\nC: d\n\n", OK "A: b\r\nC: d\r\n\r\n"),
 	/* What belongs to the connection. */
 	ROW("Connection: close\nA: b\nKeep-Alive: timeout=5\n\n", OK "A: b\r\n\r\n"),
+	ROW("Proxy-Connection: close\nTE: trailers\nA: b\ntrailer: X\n\n", OK "A: b\r\n\r\n"),
+	ROW("Status: 426\nUpgrade: h2c\n\n",
+		"Status: 426 Upgrade Required\r\nUpgrade: h2c\r\n\r\n"),
 	ROW("connection: x\rhy\n\n", OK "\r\n"),
 	ROW("Transfer-Encoding: chunked\n\n2\r\nok", OK "\r\n2\r\nok"),
 	ROW("transfer-encoding:CHUNKED\nA: b\n\n", OK "A: b\r\n\r\n"),
