@@ -82,6 +82,17 @@ place_of(const struct build *build, const struct section *section, const char *k
 
 #define DANGER "runs code as the application's user (SCRIPT_FILENAME, PHP_ADMIN_VALUE)"
 
+/* It runs nothing: the web servers only ask. */
+static bool
+has_no_application(const struct config *config)
+{
+	for (unsigned i = 0; i < config->backend_count; i++) {
+		if (config->backends[i]->type != BACKEND_NONE)
+			return false;
+	}
+	return config->backend_count > 0;
+}
+
 static void
 check_listen(const struct build *build, const struct section *section,
 	const struct config_listen *listen)
@@ -93,6 +104,8 @@ check_listen(const struct build *build, const struct section *section,
 			"group",
 			(unsigned)listen->mode);
 	else if (listen->address.kind == ADDRESS_UNIX)
+		return;
+	else if (is_loopback(&listen->address) && has_no_application(build->config))
 		return;
 	else if (is_loopback(&listen->address))
 		complain(build, SEVERITY_WARNING, section, "listen", &listen->place,

@@ -426,6 +426,12 @@ sockets_are_not_for_everybody(void **state)
 			"weir.ini:6\n"
 			"weir.ini:8: [weir] metrics: listen has the same address; give each its "
 			"own\n" },
+		/* Of a web server's questions nothing is run. */
+		{ "[backend b]\ntype = none\n" ROUTE "[weir]\nlisten = tcp:127.0.0.1:9000\n", "" },
+		{ "[backend b]\ntype = none\n[backend c]\nserver = unix:/c\nlisten = "
+		  "unix:/l\n" ROUTE "backend = b\n[weir]\nlisten = tcp:127.0.0.1:9000\n",
+			"weir.ini:3: [backend c]: warning: no route uses this backend\n"
+			"weir.ini:10: [weir] listen: " LOCAL_DANGER },
 		{ BACKEND ROUTE "[weir]\nmetrics = tcp:127.0.0.1:9180\n", "" },
 		{ BACKEND ROUTE "[weir]\nmetrics = tcp:0.0.0.0:9180\n",
 			"weir.ini:6: [weir] metrics: warning: others than this host can read the "

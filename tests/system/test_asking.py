@@ -186,6 +186,15 @@ class OfModFcgid(OthersWay, AskingTests, Case):
         return ApacheFcgidAuthorizer(self.place,
                                      self.make_weir(rest, redis, spawned=True).command())
 
+    def test_rules_of_a_directory(self):
+        """Those of an .htaccess file stand beside the ones that make the answer."""
+        name = self.place.sub("www", "api", ".htaccess")
+        with open(name, "w", encoding="ascii") as file:
+            file.write("RewriteEngine On\nRewriteRule ^none$ other.txt [L]\n")
+        self.addCleanup(os.remove, name)
+        os.chmod(name, 0o644)
+        self.serve()
+        self.assert_rejects()
 
     # What stands in front of the question, with a login that Apache checks itself.
     login = ('AuthType Basic\n\tAuthName weir\n\tAuthBasicProvider file\n\t'

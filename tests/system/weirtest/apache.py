@@ -25,6 +25,7 @@ MaxKeepAliveRequests 0
 Timeout 60
 DocumentRoot "{documents}"
 <Directory "{documents}">
+	AllowOverride FileInfo
 	Require all granted
 </Directory>
 {more}
