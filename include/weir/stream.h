@@ -146,6 +146,9 @@ bool stream_peer_is_gone(const struct stream *stream);
  */
 bool stream_is_quiet(const struct stream *stream);
 
+/* Whether bytes wait that were not read, in the kernel. Not for streams with TLS. */
+bool stream_has_input(const struct stream *stream);
+
 /* What comes from now on is told to this owner. */
 void stream_hand_over(struct stream *stream, const struct stream_handler *handler, void *context);
 

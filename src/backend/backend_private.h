@@ -103,6 +103,7 @@ struct exchange {
 	enum exchange_state state;
 	struct server *server;
 	unsigned long long tried; /* servers, as bits */
+	unsigned long long full; /* those whose backlog was full since the last pause */
 	struct exchange *wait_next, **wait_at; /* at is NULL when it waits for no look-up */
 	unsigned passed_over; /* addresses of the server that did not take a connection */
 	struct timer *wake; /* made when there is something to wait for */

@@ -2,8 +2,8 @@
  * From a request to a connection. As long as nothing was sent the next address of the server may be
  * tried, and then the next server: one that no address leads to is set aside for a second. A name
  * is looked up once for all who wait for it, and what was found is used for a while. A full backlog
- * (EAGAIN, which unix sockets answer at once) is waited for with growing pauses, since it means
- * that the application is busy and not that it is gone.
+ * (EAGAIN, which unix sockets answer at once) means that the application is busy and not that it is
+ * gone: the others are asked, and when all are full they are waited for with growing pauses.
  */
 #include "backend_private.h"
 
@@ -89,6 +89,8 @@ server_failed(struct exchange *exchange, enum exchange_result result, const char
 		return;
 	}
 	exchange->connect_until_us = now_of(exchange) + pool->connect_timeout_us;
+	if (pool_choose(pool, exchange->tried | exchange->full) == NULL)
+		exchange->full = 0;
 	exchange_connect(exchange);
 }
 
@@ -117,7 +119,8 @@ on_wake(void *context)
 	struct exchange *exchange = context;
 
 	if (exchange->wait_at == NULL) {
-		connect_address(exchange);
+		exchange->full = 0;
+		exchange_connect(exchange);
 		return;
 	}
 	lookup_leave(exchange);
@@ -153,6 +156,17 @@ wait_for_backlog(struct exchange *exchange)
 		!wake_at(exchange, now + pause / 2 + random % pause))
 		exchange_finish(exchange, EXCHANGE_BUSY, 0, "%s: its backlog is full",
 			exchange->server->name);
+}
+
+/* Another server, if there is one that has not said the same since the last pause. */
+static void
+ask_less_busy(struct exchange *exchange)
+{
+	exchange->full |= 1ULL << pool_index(exchange->pool, exchange->server);
+	if (pool_choose(exchange->pool, exchange->tried | exchange->full) != NULL)
+		exchange_connect(exchange);
+	else
+		wait_for_backlog(exchange);
 }
 
 /* ---- names ---- */
@@ -252,7 +266,7 @@ static void
 connect_refused(struct exchange *exchange, int error)
 {
 	if (error == EAGAIN)
-		wait_for_backlog(exchange);
+		ask_less_busy(exchange);
 	else if (is_our_own(error))
 		exchange_finish(exchange, EXCHANGE_BUSY, 0, "no connection can be made: %s",
 			strerror(error));
@@ -314,7 +328,7 @@ exchange_connect(struct exchange *exchange)
 	struct stream *kept = NULL;
 
 	leave_server(exchange);
-	exchange->server = pool_choose(exchange->pool, exchange->tried);
+	exchange->server = pool_choose(exchange->pool, exchange->tried | exchange->full);
 	exchange->server->in_flight++;
 	exchange->passed_over = 0;
 	/* Only before anything is put together: what has been would have to be sent now. */

@@ -14,7 +14,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-enum { ACCEPT_BATCH = 16 };
+enum { ACCEPT_BATCH = 16, LOOKS_MAX = 64 };
 
 struct front_listener {
 	struct front_listener *next;
@@ -146,13 +146,20 @@ front_note_shortage(struct front *front, const char *what)
 			LOG_TEXT("reason", what), LOG_KEPT_BACK(held));
 }
 
+/* One on which a request waits unread is about to be busy. When there are only such, there are a
+ * few connections too many until they are. */
 static void
 make_room(struct front *front)
 {
-	if (is_crowded(front) && front->idle.first != NULL) {
-		counter_add(COUNT_CONNECTIONS_EVICTED, 1);
-		linger_dismiss(front->idle.first);
-	}
+	struct front_conn *conn = is_crowded(front) ? front->idle.first : NULL;
+	unsigned looked = 0;
+
+	while (conn != NULL && stream_has_input(conn->stream))
+		conn = ++looked < LOOKS_MAX ? conn->next : NULL;
+	if (conn == NULL)
+		return;
+	counter_add(COUNT_CONNECTIONS_EVICTED, 1);
+	linger_dismiss(conn);
 }
 
 static void

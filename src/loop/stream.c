@@ -367,6 +367,14 @@ stream_is_quiet(const struct stream *stream)
 		recv(stream->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
 }
 
+bool
+stream_has_input(const struct stream *stream)
+{
+	char byte;
+
+	return recv(stream->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
 void
 stream_hand_over(struct stream *stream, const struct stream_handler *handler, void *context)
 {

@@ -177,6 +177,48 @@ backlog_that_stays_full_is_busy(void **state)
 }
 
 static void
+another_server_is_asked_while_one_has_a_full_backlog(void **state)
+{
+	const int listening = unix_listen(path_of(0), 0);
+	struct talk waiting[3], both[6], last;
+
+	(void)state;
+	struct backend_pool *first =
+		talk_pool_with((const char *const[]){ names[0], NULL }, 0, 20000000, 0);
+
+	for (size_t i = 0; i < LENGTH_OF(waiting); i++)
+		assert_true(talk_start(&waiting[i], first, NULL));
+	/* Nobody is under way to the one or the other, so the full one has its turn first. */
+	start_app(1, answers);
+	pool = talk_pool_with((const char *const[]){ names[0], names[1], NULL }, 0, 20000000, 0);
+	for (unsigned i = 0; i < 5; i++)
+		assert_int_equal(once(), EXCHANGE_COMPLETE);
+	assert_int_equal(fake_app_look(apps[1]).requests, 5);
+	for (size_t i = 0; i < LENGTH_OF(both); i++) {
+		assert_true(talk_start(&both[i], pool, NULL));
+		talk_feed(&both[i]);
+	}
+	for (size_t i = 0; i < LENGTH_OF(both); i++) {
+		talk_finish(&both[i]);
+		assert_row(both[i].result == EXCHANGE_COMPLETE, "%s", both[i].why);
+		talk_release(&both[i]);
+	}
+	/* One that is gone is no end while the other one is only busy. */
+	stop_app(1);
+	assert_true(talk_start(&last, pool, NULL));
+	run_loop_for_ms(loop, 50);
+	assert_false(last.ended);
+	talk_cancel(&last);
+	talk_release(&last);
+	for (size_t i = 0; i < LENGTH_OF(waiting); i++) {
+		talk_cancel(&waiting[i]);
+		talk_release(&waiting[i]);
+	}
+	backend_pool_release(first);
+	(void)close(listening);
+}
+
+static void
 exchange_may_be_cancelled_while_it_waits_for_the_backlog(void **state)
 {
 	const int listening = unix_listen(path_of(0), 0);
@@ -343,6 +385,7 @@ main(void)
 		TEST(exchange_may_be_cancelled_while_its_server_is_looked_up),
 		TEST(full_backlog_is_waited_for),
 		TEST(backlog_that_stays_full_is_busy),
+		TEST(another_server_is_asked_while_one_has_a_full_backlog),
 		TEST(exchange_may_be_cancelled_while_it_waits_for_the_backlog),
 		TEST(host_that_does_not_answer_is_a_timeout_and_then_passed_over),
 		TEST(next_server_has_a_connect_timeout_of_its_own),

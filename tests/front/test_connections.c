@@ -49,6 +49,45 @@ longest_idle_connection_makes_room_for_a_new_one(void **state)
 
 /* It has left our hands, but nobody has read it yet. */
 static void
+wait_for_lock(void *context)
+{
+	pthread_mutex_t *lock = context;
+
+	(void)pthread_mutex_lock(lock);
+	(void)pthread_mutex_unlock(lock);
+}
+
+/* The new connection comes before the requests, and is taken when they are there. */
+static void
+request_that_is_not_read_yet_is_not_dropped_to_make_room(void **state)
+{
+	pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	int fds[5];
+
+	(void)state;
+	ask_allow(4);
+	for (size_t i = 0; i < LENGTH_OF(fds) - 1; i++) {
+		fds[i] = rig_connect(&rig);
+		ask_whole(fds[i], dump, true);
+		assert_answer_of(fds[i], 0);
+	}
+	(void)pthread_mutex_lock(&lock);
+	assert_int_equal(loop_post(rig.thread.loop, wait_for_lock, &lock), 0);
+	fds[4] = rig_connect(&rig);
+	for (size_t i = 0; i < LENGTH_OF(fds) - 2; i++)
+		ask_whole(fds[i], dump, true);
+	ask_whole(fds[4], dump, true);
+	(void)pthread_mutex_unlock(&lock);
+	for (size_t i = 0; i < LENGTH_OF(fds); i++) {
+		if (i != 3)
+			assert_answer_of(fds[i], 0);
+	}
+	assert_ended(fds[3]);
+	for (size_t i = 0; i < LENGTH_OF(fds); i++)
+		(void)close(fds[i]);
+}
+
+static void
 answer_that_is_not_read_yet_is_not_dropped_to_make_room(void **state)
 {
 	int slow, other;
@@ -166,6 +205,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(longest_idle_connection_makes_room_for_a_new_one),
+		TEST(request_that_is_not_read_yet_is_not_dropped_to_make_room),
 		TEST(answer_that_is_not_read_yet_is_not_dropped_to_make_room),
 		TEST(without_an_idle_connection_new_ones_wait_for_their_turn),
 		TEST(thousand_half_heads_delay_nobody),
