@@ -102,6 +102,13 @@ bool stream_is_full(const struct stream *stream);
 /* Bytes that wait to be written. */
 size_t stream_queued(const struct stream *stream);
 
+/*
+ * How much the peer has not taken, queued here or in the kernel: to be compared with what it was
+ * before, as the kernel counts its own overhead of a unix socket. 0: nothing. Over TCP what has
+ * been acknowledged is taken.
+ */
+uint64_t stream_untaken(const struct stream *stream);
+
 /* Bytes that the kernel has taken since the stream was made. */
 uint64_t stream_taken(const struct stream *stream);
 

@@ -106,6 +106,13 @@ within_length(struct exchange *exchange, struct slice content)
 	return slice_first(content, left);
 }
 
+static bool
+has_whole_length(const struct exchange *exchange)
+{
+	return exchange->content_length >= 0 &&
+		exchange->content_seen >= (uint64_t)exchange->content_length;
+}
+
 bool
 answer_take(struct exchange *exchange, struct slice content)
 {
@@ -118,6 +125,8 @@ answer_take(struct exchange *exchange, struct slice content)
 		exchange->content_seen += content.len;
 		exchange->handler->data(exchange->context, content);
 	}
+	if (has_whole_length(exchange) && !exchange->body_ended)
+		answer_body_ended(exchange);
 	return true;
 }
 

@@ -117,6 +117,7 @@ struct exchange {
 	bool may_ask_again; /* on a kept connection; `early` has all that was sent */
 	uint64_t taken_before; /* by the kernel, of other requests */
 	bool body_given; /* the request's, to its end */
+	uint64_t untaken; /* of the request, by the application, when last looked at */
 	bool is_reusable; /* its connection, now that the exchange ends */
 	bool held;
 	bool is_whole; /* nothing is missing of the answer */

@@ -77,6 +77,28 @@ touch(struct exchange *exchange)
 		exchange->stream, exchange->held ? 0 : now + exchange->pool->idle_timeout_us);
 }
 
+/* NULL: what comes of the request is read no more. */
+static struct stream *
+output_of(const struct exchange *exchange)
+{
+	return exchange->process == NULL ? exchange->stream : cgi_process_input(exchange->process);
+}
+
+/* Also something of the request was taken, or there is nothing to take before the client sends
+ * more, whose silence is the front's to end. */
+static bool
+is_alive(struct exchange *exchange)
+{
+	const struct stream *output = output_of(exchange);
+
+	if (output == NULL)
+		return false;
+	const uint64_t before = exchange->untaken;
+
+	exchange->untaken = stream_untaken(output);
+	return exchange->untaken < before || (exchange->untaken == 0 && !exchange->body_given);
+}
+
 static void
 on_expired(void *context)
 {
@@ -87,18 +109,24 @@ on_expired(void *context)
 			exchange, EXCHANGE_TIMEOUT, "not connected within connect_timeout");
 	else if (exchange->body_ended)
 		answer_finish(exchange, 0);
+	else if (is_alive(exchange))
+		touch(exchange);
 	else
 		answer_broke_off(exchange, EXCHANGE_TIMEOUT, "silent for idle_timeout");
 }
 
-/* ---- the request ---- */
-
-/* NULL: what comes of the request is read no more. */
-static struct stream *
-output_of(const struct exchange *exchange)
+/* Something of the request was written, or room made for more. */
+static void
+touch_output(struct exchange *exchange)
 {
-	return exchange->process == NULL ? exchange->stream : cgi_process_input(exchange->process);
+	const struct stream *output = output_of(exchange);
+
+	if (output != NULL)
+		exchange->untaken = stream_untaken(output);
+	touch(exchange);
 }
+
+/* ---- the request ---- */
 
 static bool
 add_early(struct exchange *exchange, struct slice head, struct slice body)
@@ -131,7 +159,7 @@ exchange_body(struct exchange *exchange, struct slice data)
 {
 	exchange->pool->framing->body(exchange, data);
 	if (exchange->state >= EXCHANGE_ASKED)
-		touch(exchange);
+		touch_output(exchange);
 }
 
 void
@@ -282,7 +310,7 @@ on_drained(void *context)
 {
 	struct exchange *exchange = context;
 
-	touch(exchange);
+	touch_output(exchange);
 	exchange->handler->drained(exchange->context);
 }
 

@@ -7,6 +7,8 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
 
 enum {
 	FLUSH_AT_ONCE = 32768, /* that much gathered is not kept for the end of the turn */
@@ -213,6 +215,18 @@ size_t
 stream_queued(const struct stream *stream)
 {
 	return stream->out.len;
+}
+
+uint64_t
+stream_untaken(const struct stream *stream)
+{
+	int in_kernel = 0;
+
+	/* A pipe knows the second one only. */
+	if (ioctl(stream->fd, SIOCOUTQ, &in_kernel) != 0 &&
+		ioctl(stream->fd, FIONREAD, &in_kernel) != 0)
+		return stream->out.len;
+	return stream->out.len + (uint64_t)in_kernel;
 }
 
 uint64_t

@@ -169,11 +169,53 @@ ends_output_and_waits(struct app_conn *conn)
 }
 
 static void
+has_length_and_waits(struct app_conn *conn)
+{
+	if (app_read_request(conn) && app_out(conn, SLICE("Content-Length: 4\r\n\r\nfull")))
+		app_wait_gone(conn);
+}
+
+static void
+has_no_body_and_waits(struct app_conn *conn)
+{
+	if (app_read_request(conn) && app_out(conn, SLICE("Content-Length: 0\r\n\r\n")))
+		app_wait_gone(conn);
+}
+
+static void
 end_of_output_without_end_of_request_is_complete_after_a_while(void **state)
 {
+	static app_script *const scripts[] = { ends_output_and_waits, has_length_and_waits,
+		has_no_body_and_waits };
+
 	(void)state;
-	assert_result(ends_output_and_waits, EXCHANGE_COMPLETE);
-	assert_within_s(fake_app_look(app).gone == 1, 1);
+	use_idle_timeout(500000);
+	for (unsigned i = 0; i < LENGTH_OF(scripts); i++) {
+		assert_result(scripts[i], EXCHANGE_COMPLETE);
+		assert_within_s(fake_app_look(app).gone == i + 1, 1);
+	}
+}
+
+static void
+never_ends(struct app_conn *conn)
+{
+	if (app_read_request(conn) && app_out(conn, SLICE("Content-Length: 4\r\n\r\nfull")))
+		while (app_linger(conn, 20) && app_out(conn, SLICE("more")))
+			;
+}
+
+static void
+surplus_does_not_hold_an_answer_up(void **state)
+{
+	struct talk talk;
+
+	(void)state;
+	use_idle_timeout(500000);
+	serve(never_ends);
+	talk_once(&talk, pool);
+	assert_int_equal(talk.result, EXCHANGE_SURPLUS);
+	assert_slice(buf_slice(&talk.body), SLICE("full"));
+	talk_release(&talk);
 }
 
 static void
@@ -531,6 +573,7 @@ main(void)
 		TEST(answer_that_is_known_to_be_whole_is_complete),
 		TEST(answer_that_ends_before_its_length_is_short),
 		TEST(end_of_output_without_end_of_request_is_complete_after_a_while),
+		TEST(surplus_does_not_hold_an_answer_up),
 		TEST(records_that_are_none_of_ours_are_ignored),
 		TEST(protocol_status_and_app_status),
 		TEST(end_of_another_length_is_no_end),

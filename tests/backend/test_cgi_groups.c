@@ -76,6 +76,7 @@ a_group_without_its_leader_is_ended_with_its_request(void **state)
 			assert_soon(!is_there(self));
 			talk_cancel(&talk);
 		} else {
+			exchange_body_end(talk.exchange);
 			talk_finish(&talk);
 			assert_int_not_equal(talk.result, EXCHANGE_COMPLETE);
 		}

@@ -149,6 +149,62 @@ reading_is_not_silence(void **state)
 	talk_release(&talk);
 }
 
+/* A client's pause, however long, is not the application's. */
+static void
+silence_of_the_client_is_not_the_applications(void **state)
+{
+	struct talk talk;
+
+	(void)state;
+	use_idle_timeout(300000);
+	serve(answers);
+	assert_true(talk_start(&talk, pool, NULL));
+	exchange_body(talk.exchange, SLICE("x"));
+	run_loop_for_ms(loop, 1000);
+	assert_row(!talk.ended, "%s", talk.why);
+	talk_feed(&talk);
+	talk_finish(&talk);
+	assert_usual(&talk);
+	talk_release(&talk);
+}
+
+/* Half of a body of 150,000 bytes is more than a unix socket hands back before it says that there
+ * is room. */
+static void
+reads_little_by_little(struct app_conn *conn)
+{
+	if (!app_read_params(conn))
+		return;
+	for (unsigned i = 0; i < 30; i++) {
+		(void)app_linger(conn, 60);
+		for (unsigned j = 0; j < 5; j++)
+			(void)app_read_some(conn);
+	}
+	if (app_read_body(conn))
+		(void)app_answer(conn, SLICE(USUAL_ANSWER));
+}
+
+static void
+reading_slowly_is_not_silence(void **state)
+{
+	static const char zeros[1000];
+	struct talk talk;
+
+	(void)state;
+	use_idle_timeout(700000);
+	serve(reads_little_by_little);
+	const int64_t start_us = clock_monotonic_us();
+
+	assert_true(talk_start(&talk, pool, NULL));
+	for (unsigned i = 0; i < 150; i++)
+		exchange_body(talk.exchange, slice_make(zeros, sizeof zeros));
+	talk_feed(&talk);
+	talk_finish(&talk);
+	assert_usual(&talk);
+	assert_true(clock_monotonic_us() - start_us > 2 * 700000);
+	talk_release(&talk);
+}
+
 /* ---- cancelling ---- */
 
 static void
@@ -195,6 +251,8 @@ main(void)
 		TEST(held_answer_has_no_deadline),
 		TEST(body_that_comes_slowly_is_not_silence),
 		TEST(reading_is_not_silence),
+		TEST(silence_of_the_client_is_not_the_applications),
+		TEST(reading_slowly_is_not_silence),
 		TEST(cancelled_exchange_closes_its_connection_and_calls_no_more),
 	};
 
