@@ -37,6 +37,8 @@ shake(struct redis *redis)
 		lose_tried(redis, error, strerror(error));
 		return;
 	}
+	/* Who ends it at once may have said why (maxclients). */
+	stream_read_on(redis->stream);
 	stream_resume(redis->stream);
 	if (redis->settings.password != NULL)
 		connection_step(redis, CALL_AUTH, false);

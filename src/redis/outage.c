@@ -45,6 +45,10 @@ static const struct {
 	{ "ACL failure", "give the user the rights that weir.ini(5) names", true, NULL },
 	{ "can't run this command", "give the user the rights that weir.ini(5) names", true, NULL },
 	{ "DB index", "database of [redis] must be one that the server has", true, NULL },
+	/* Others have their connections, and do well. */
+	{ "max number of clients",
+		"raise the server's maxclients: each thread of each weir has a connection", true,
+		NULL },
 	{ "OOM", "raise the server's maxmemory", false, NULL },
 	{ "READONLY", "it is a replica: let [redis] name the primary", false, NULL },
 	{ "MISCONF", "the server cannot save its data: look at its disk and its log", false, NULL },

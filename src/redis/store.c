@@ -61,15 +61,20 @@ store_breaker_opened(struct redis *redis, const char *why)
 	store_await_probe(redis);
 }
 
-/* The back-off is over. One process of the host connects; a connection that is ready has made its
- * probe. */
+/* The back-off is over. One process of the host connects, and the others when it has closed the
+ * breaker; a connection that is ready has made its probe. A server of a cluster that nothing is
+ * asked of would not be connected to otherwise, and may be the only one who knows where the others
+ * are. */
 static void
 on_probe_time(void *context)
 {
 	struct redis *redis = context;
 
-	if (!breaker_is_open(redis->breaker))
+	if (!breaker_is_open(redis->breaker)) {
+		if (redis->state == REDIS_DOWN)
+			connection_start(redis);
 		return;
+	}
 	if (!breaker_take_probe(redis->breaker, loop_now_us(redis->loop))) {
 		store_await_probe(redis);
 		return;

@@ -2,6 +2,7 @@
  * redis.h over a real server: several processes of a host, by the memory that they share. What one
  * suffers for reasons of its own is nothing to the others.
  */
+#include "../../src/redis/redis_private.h"
 #include "../lib/redis_server.h"
 #include "client.h"
 #include "weir/counter.h"
@@ -67,6 +68,18 @@ whoever_cannot_use_redis_takes_it_from_nobody_else(void **state)
 		assert_int_equal(client_decide(&client, &made, "k").verdict, VERDICT_ADMITTED);
 		client_close(&other);
 	}
+	/* The two that are connected are all that it takes. */
+	redis_ok(direct, "CONFIG SET maxclients 2");
+	open_as(&other, &good);
+	client_wait_for_breaker(&other, true);
+	for (unsigned i = 0; i < 20; i++) {
+		run_loop_for_ms(other.loop, 20);
+		assert_int_equal(client_decide(&client, &made, "k").verdict, VERDICT_ADMITTED);
+	}
+	assert_false(breaker_is_open(client.breaker));
+	redis_ok(direct, "CONFIG SET maxclients 100");
+	client_wait_for_breaker(&other, false);
+	client_close(&other);
 	/* But what is the server's own is told to all who use it alike. */
 	open_as(&other, &good);
 	client_wait_until_ready(&other);
@@ -79,6 +92,32 @@ whoever_cannot_use_redis_takes_it_from_nobody_else(void **state)
 }
 
 /* Redis lets go on who logged in with the old one. */
+/* Without a check that would do it. */
+static void
+who_finds_that_a_neighbour_has_closed_the_breaker_connects_as_well(void **state)
+{
+	struct redis_settings settings = { .username = "us", .password = "secret" };
+	struct client clients[2];
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH_OF(clients); i++) {
+		open_as(&clients[i], &settings);
+		client_wait_until_ready(&clients[i]);
+	}
+	redis_server_kill(&server);
+	for (size_t i = 0; i < LENGTH_OF(clients); i++)
+		client_wait_for_breaker(&clients[i], true);
+	run_loop_while(clients[1].loop, clients[1].redis->state != REDIS_DOWN);
+	redisFree(direct);
+	redis_server_start(&server, NULL);
+	direct = redis_server_connect(&server);
+	redis_ok(direct, "ACL SETUSER us on >secret ~* +@all");
+	client_wait_for_breaker(&clients[0], false);
+	run_loop_while(clients[1].loop, clients[1].redis->state != REDIS_READY);
+	for (size_t i = 0; i < LENGTH_OF(clients); i++)
+		client_close(&clients[i]);
+}
+
 static void
 a_password_that_was_changed_is_whose_trouble_it_is(void **state)
 {
@@ -170,6 +209,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		neighbour_test(whoever_cannot_use_redis_takes_it_from_nobody_else),
+		neighbour_test(who_finds_that_a_neighbour_has_closed_the_breaker_connects_as_well),
 		neighbour_test(a_password_that_was_changed_is_whose_trouble_it_is),
 		neighbour_test(probes_that_fail_are_counted_and_connections_that_end_are_not),
 		neighbour_test(a_breaker_from_before_the_host_was_started_is_said_and_closes),
