@@ -168,10 +168,11 @@ expect_of_inquiry(const struct stranger *stranger)
 		.server = server, .prefix = "weir:", .deadline_us = DEADLINE_US
 	};
 	struct err err;
-	struct loop *loop = loop_new(&err);
 
 	if (stranger->says[0] != '\0')
 		return;
+	struct loop *loop = loop_new(&err);
+
 	assert_non_null(loop);
 	struct resolver *resolver = resolver_new_with(loop, names(), &err);
 
