@@ -5,14 +5,17 @@
  * from before the host was started: so what is read is held within bounds.
  *
  * A target has a place in each area. One that is closed and has no misses says nothing that is not
- * said by having none, so when all are taken such a place is another's from then on. Who had it
- * finds that out with the next look, and takes another. In the moment between two steps of that,
- * what is meant for the one may be stored with the other: one breaker opens for a back-off without
- * a reason, or one outage is noticed a deadline later.
+ * said by having none, and one that nobody has probed or missed for ABANDONED_US is nobody's any
+ * more; so when all are taken such a place is another's from then on. Who had it finds that out
+ * with the next look, and takes another. In the moment between two steps of that, what is meant for
+ * the one may be stored with the other: one breaker opens for a back-off without a reason, or one
+ * outage is noticed a deadline later.
  */
 #include "weir/breaker.h"
 
+#include "weir/clock.h"
 #include "weir/hash.h"
+#include "weir/units.h"
 
 #include <assert.h>
 #include <stdatomic.h>
@@ -23,7 +26,7 @@ struct breaker_words {
 	_Atomic int64_t probe_at_us; /* 0: closed; else open, and the time of the next probe */
 	_Atomic int64_t backoff_us;
 	_Atomic uint32_t misses;
-	_Atomic int64_t opened_us;
+	_Atomic int64_t since_us; /* when it was opened; of a closed one: the last miss */
 	_Atomic int64_t
 		told; /* twice the time when the log was told last, and 1 if the outage is one
 			 that waiting does not cure; 0: it was not told of this outage */
@@ -53,25 +56,51 @@ count_of(size_t size)
 	return (size - sizeof(uint64_t)) / sizeof(struct breaker_words);
 }
 
+/* Whoever uses it probes it every other second, or gets answers. */
+#define ABANDONED_US (60 * US_PER_S)
+
 static bool
-says_something(struct breaker_words *words)
+is_long_ago(int64_t at_us, int64_t now_us)
 {
-	return atomic_load(&words->probe_at_us) != 0 || atomic_load(&words->misses) != 0;
+	return at_us < now_us - ABANDONED_US || at_us > now_us + ABANDONED_US;
+}
+
+static bool
+says_something(struct breaker_words *words, int64_t now_us)
+{
+	const int64_t probe_at_us = atomic_load(&words->probe_at_us);
+
+	if (probe_at_us != 0)
+		return !is_long_ago(probe_at_us, now_us);
+	return atomic_load(&words->misses) != 0 &&
+		!is_long_ago(atomic_load(&words->since_us), now_us);
+}
+
+/* True: it is this target's now, and says nothing. */
+static bool
+take_place(struct breaker_words *words, uint64_t before, uint64_t target)
+{
+	if (!atomic_compare_exchange_strong(&words->target, &before, target))
+		return before == target;
+	atomic_store(&words->misses, 0);
+	atomic_store(&words->told, 0);
+	atomic_store(&words->probe_at_us, 0);
+	return true;
 }
 
 /* All places are taken. Whoever comes with the same target meanwhile begins at the same one. */
 static struct breaker_words *
 take_over(struct breaker_words *list, size_t count, uint64_t target)
 {
+	const int64_t now_us = clock_monotonic_us();
+
 	for (size_t i = 0; i < count; i++) {
 		struct breaker_words *words = &list[(target + i) % count];
-		uint64_t before = atomic_load(&words->target);
+		const uint64_t before = atomic_load(&words->target);
 
 		if (before == target)
 			return words;
-		if (!says_something(words) &&
-			(atomic_compare_exchange_strong(&words->target, &before, target) ||
-				before == target))
+		if (!says_something(words, now_us) && take_place(words, before, target))
 			return words;
 	}
 	return NULL;
@@ -205,7 +234,7 @@ open_words(struct breaker_words *words, int64_t now_us)
 		return false;
 	atomic_store(&words->backoff_us, BREAKER_BACKOFF_MIN_US);
 	atomic_store(&words->misses, 0);
-	atomic_store(&words->opened_us, now_us);
+	atomic_store(&words->since_us, now_us);
 	atomic_store(&words->told, 0);
 	return true;
 }
@@ -228,7 +257,11 @@ breaker_open_own(struct breaker *breaker, int64_t now_us)
 bool
 breaker_miss(struct breaker *breaker, int64_t now_us)
 {
-	return atomic_fetch_add(&host_words(breaker)->misses, 1) + 1 >= BREAKER_MISSES &&
+	struct breaker_words *host = host_words(breaker);
+
+	if (!is_open(host))
+		atomic_store(&host->since_us, now_us);
+	return atomic_fetch_add(&host->misses, 1) + 1 >= BREAKER_MISSES &&
 		breaker_open(breaker, now_us);
 }
 
@@ -278,9 +311,9 @@ int64_t
 breaker_open_for(struct breaker *breaker, int64_t now_us)
 {
 	struct breaker_words *words = words_of(breaker);
-	const int64_t opened_us = atomic_load(&words->opened_us);
+	const int64_t since_us = atomic_load(&words->since_us);
 
-	return is_open(words) && opened_us <= now_us ? now_us - opened_us : 0;
+	return is_open(words) && since_us <= now_us ? now_us - since_us : 0;
 }
 
 bool

@@ -1,6 +1,8 @@
-/* breaker.h: in one process, and shared by several. Times are arguments; nobody waits. */
+/* breaker.h: in one process, and shared by several. Times are arguments; nobody waits. They begin
+ * now, since an old one is an abandoned one's. */
 #include "../unit.h"
 #include "weir/breaker.h"
+#include "weir/clock.h"
 #include "weir/hash.h"
 #include "weir/memory.h"
 #include "weir/redis.h"
@@ -14,7 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define NOW_US INT64_C(50000000000)
+static int64_t started_us;
+#define NOW_US started_us
 #define DAY_US (INT64_C(86400) * 1000000)
 
 /* The longest back-off with its jitter. */
@@ -28,6 +31,7 @@ static int
 setup(void **state)
 {
 	(void)state;
+	started_us = clock_monotonic_us();
 	memset(process_area, 0, sizeof process_area);
 	areas = (struct breaker_areas){ .process = process_area, .size = MEMORY_AREA_SIZE };
 	areas.host = mmap(
@@ -336,6 +340,37 @@ who_finds_no_place_has_a_breaker_of_the_process_and_it_is_told_once(void **state
 	breaker_free(one);
 }
 
+/* By passwords of before, by processes that were killed, by servers that are no more. */
+static void
+places_that_were_left_behind_are_free_again(void **state)
+{
+	enum { ROOM = (MEMORY_AREA_SIZE - sizeof(uint64_t)) / BREAKER_SIZE };
+	const int64_t left_us[] = { NOW_US - 120 * US_PER_S, NOW_US + DAY_US };
+
+	for (size_t i = 0; i < LENGTH_OF(left_us); i++) {
+		for (unsigned server = 0; server < ROOM; server++) {
+			struct breaker *breaker = attach_server(server);
+
+			if (server % 2 == 0)
+				assert_true(breaker_open(breaker, left_us[i]));
+			else
+				assert_false(breaker_miss(breaker, left_us[i]));
+			breaker_free(breaker);
+		}
+		for (unsigned server = ROOM; server < 2 * ROOM; server++) {
+			struct breaker *breaker = attach_server(server);
+
+			assert_false(breaker_is_open(breaker));
+			assert_false(breaker_miss(breaker, NOW_US));
+			assert_true(breaker_open(breaker, NOW_US));
+			assert_row(is_open_elsewhere(server), "%u", server);
+			breaker_free(breaker);
+		}
+		assert_int_equal(teardown(state), 0);
+		assert_int_equal(setup(state), 0);
+	}
+}
+
 static void
 without_an_area_it_works_as_well(void **state)
 {
@@ -597,6 +632,7 @@ main(void)
 		breaker_test(a_breaker_of_each_server_of_the_largest_cluster_is_shared),
 		breaker_test(a_place_is_for_whoever_needs_it),
 		breaker_test(who_finds_no_place_has_a_breaker_of_the_process_and_it_is_told_once),
+		breaker_test(places_that_were_left_behind_are_free_again),
 		breaker_test(without_an_area_it_works_as_well),
 		breaker_test(of_several_processes_one_finds_that_it_was_it),
 		breaker_test(a_process_that_dies_while_it_probes_is_forgotten),
