@@ -1,6 +1,6 @@
 #!/usr/bin/python3 -B
 """Who starts weir besides web servers: spawn-fcgi, multiwatch with several processes behind one
-socket, and systemd's socket activation."""
+socket, and systemd's socket activation. And a web server that starts the application behind weir."""
 
 import os
 import re
@@ -10,7 +10,7 @@ import stat
 import threading
 
 import weirtest
-from weirtest import Case, PhpFpm, Weir, fcgi, wait_until
+from weirtest import Case, LighttpdPhpCgi, PhpFpm, Weir, fcgi, wait_until
 from weirtest.front import Snippet
 from weirtest.place import SOURCE, worker_user
 from weirtest.process import Server, descendants_of, free_port, is_alive
@@ -141,6 +141,42 @@ class SpawnerTests(Case):
             "systemd-socket-activate", "--listen=" + weir.socket, *weir.command()], weir.socket))
         self.assertEqual(self.ask(weir, "/index.php").body, b"hello GET\n")
         self.assert_logged(weir, 1, "Serving.", weir.socket)
+
+
+class LighttpdStartsPhpCgi(Case):
+    """etc/lighttpd-weir-php-cgi.conf"""
+
+    needs = ("lighttpd", "php-cgi")
+
+    def setUp(self):
+        super().setUp()
+        port = free_port()
+        backend = f"[backend php]\nserver = tcp:127.0.0.1:{port}\n"
+        self.weir = self.start(Weir(self.place, None, backend + ROUTES, name=self._testMethodName))
+        self.front = self.start(LighttpdPhpCgi(self.place, self.weir.socket, port))
+
+    def ask_until_admitted(self):
+        """A php-cgi that has just been started may not listen yet."""
+        wait_until(lambda: self.front.ask("/index.php").status == 200, "php-cgi answers")
+
+    def test_all_goes_through_weir(self):
+        self.ask_until_admitted()
+        seen = [self.front.ask("/limited.php").status for _ in range(12)]
+        self.assertEqual(seen, 10 * [200] + 2 * [429])
+
+    def test_the_method_of_the_condition_is_no_way_past_weir(self):
+        self.ask_until_admitted()
+        before = self.weir.metrics().total("weir_requests_total")
+        self.assertGreaterEqual(self.front.ask("/limited.php", method="NONE").status, 400)
+        self.assertEqual(self.weir.metrics().total("weir_requests_total"), before)
+
+    def test_one_that_is_killed_is_started_again(self):
+        self.ask_until_admitted()
+        first = self.front.weirs()
+        for pid in descendants_of(self.front.pid):      # php-cgi and the processes that it forked
+            os.kill(pid, signal.SIGKILL)
+        wait_until(lambda: self.front.weirs() and self.front.weirs() != first, "another one runs")
+        self.ask_until_admitted()
 
 
 def php_busy(php):

@@ -14,7 +14,8 @@ from weirtest.case import Case, TooSlow, attempts, main
 from weirtest.client import Zeros, ask
 from weirtest.cluster import Cluster
 from weirtest.haproxy import HAProxy
-from weirtest.lighttpd import Lighttpd, LighttpdAuthorizer, LighttpdCgi, LighttpdSpawn
+from weirtest.lighttpd import (Lighttpd, LighttpdAuthorizer, LighttpdCgi, LighttpdPhpCgi,
+                               LighttpdSpawn)
 from weirtest.load import Load
 from weirtest.metrics import Metrics
 from weirtest.nginx import Nginx, NginxAuthRequest
@@ -29,7 +30,7 @@ from weirtest.weir import Weir
 __all__ = [
     "ApacheAuthnz", "ApacheCgi", "ApacheFcgid", "ApacheFcgidAuthorizer", "ApacheFcgidLogin", "ApacheProxy", "ApacheProxyPass",
     "Caddy", "Case", "Cluster", "HAProxy", "Lighttpd", "LighttpdAuthorizer", "LighttpdCgi",
-    "LighttpdSpawn", "Load", "Metrics", "Nginx", "NginxAuthRequest", "PhpFpm", "Place", "Proxy", "Redis", "TooSlow",
+    "LighttpdPhpCgi", "LighttpdSpawn", "Load", "Metrics", "Nginx", "NginxAuthRequest", "PhpFpm", "Place", "Proxy", "Redis", "TooSlow",
     "Watched", "Weir", "Zeros", "ask", "attempts", "fcgi", "main", "process", "sentinel",
     "wait_until",
 ]

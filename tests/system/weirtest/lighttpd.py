@@ -56,6 +56,20 @@ class LighttpdSpawn(Spawner, _Lighttpd):
         return children_of(self.pid)
 
 
+class LighttpdPhpCgi(Spawner, _Lighttpd):
+    """Starts php-cgi itself, on a port that weir asks."""
+
+    def __init__(self, place, socket, php_port, name="lighttpd"):
+        super().__init__(place, name)
+        snippet = Snippet("lighttpd-weir-php-cgi.conf").put("/run/weir/weir.sock", socket)
+        snippet.put('"port" => 9009', f'"port" => {php_port}')
+        self.config = self._configure(snippet)
+
+    def weirs(self):
+        """The php-cgi, here."""
+        return children_of(self.pid)
+
+
 class LighttpdCgi(_Lighttpd):
     """Starts weir for each request."""
 
