@@ -41,13 +41,11 @@ check_identity(
 /* Requests at a time are counted from admission to end, and that has to be seen. */
 static void
 check_lease(const struct build *build, const struct section *section,
-	const struct config_policy *policy, const struct config_route *route)
+	const struct config_policy *policy, const struct config_route *route,
+	const struct config_backend *backend)
 {
-	const struct config_backend *backend = route->backend;
 	char lease[DURATION_TEXT_SIZE], idle[DURATION_TEXT_SIZE];
 
-	if (backend == NULL || policy->algorithm != POLICY_CONCURRENT)
-		return;
 	if (backend->type == BACKEND_NONE)
 		complain(build, SEVERITY_WARNING, section, "policy", &policy->place,
 			"backend %s of route %s is of type none, so weir does not see how long a "
@@ -62,6 +60,23 @@ check_lease(const struct build *build, const struct section *section,
 			duration_text(backend->idle_timeout_us, idle));
 }
 
+/* With the route's backend, or with each that it may get from a listener. */
+static void
+check_policy_leases(const struct build *build, const struct section *section,
+	const struct config_policy *policy, const struct config_route *route)
+{
+	const struct config *config = build->config;
+
+	if (policy->algorithm != POLICY_CONCURRENT)
+		return;
+	for (unsigned i = 0; i < config->backend_count; i++) {
+		const struct config_backend *backend = config->backends[i];
+
+		if (route->backend == NULL ? backend->listen_count > 0 : route->backend == backend)
+			check_lease(build, section, policy, route, backend);
+	}
+}
+
 static void
 check_leases(
 	const struct build *build, const struct section *section, const struct config_limit *limit)
@@ -74,7 +89,7 @@ check_leases(
 		for (unsigned j = 0; j < route->limit_count; j++) {
 			for (unsigned k = 0; k < limit->policy_count && route->limits[j] == limit;
 				k++)
-				check_lease(build, section, &limit->policies[k], route);
+				check_policy_leases(build, section, &limit->policies[k], route);
 		}
 	}
 }

@@ -304,6 +304,13 @@ leases_outlive_what_they_are_for(void **state)
 		    "policy = concurrent 6\n",
 		"weir.ini:7: [limit l] policy: warning: backend b of route r is of type none, so "
 		"weir does not see how long a request runs, and concurrent counts nothing\n");
+	/* a route whose backend is the listener's: each that it may be */
+	assert_said("[backend b]\nserver = unix:/b\nlisten = unix:/lb\n"
+		    "[backend c]\nserver = unix:/c\nlisten = unix:/lc\nidle_timeout = 1m\n"
+		    "[route r]\nmatch = *\nlimit = l\n[limit l]\npolicy = concurrent 6 lease 9m\n",
+		"weir.ini:12: [limit l] policy: warning: the lease of 9 min ends before a request "
+		"that backend b may leave in silence for 10 min (idle_timeout), and its place is "
+		"given away; write a longer lease\n");
 }
 
 static void
