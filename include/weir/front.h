@@ -59,7 +59,7 @@ struct front_settings {
 	int64_t linger_total_us; /* the same, whatever comes */
 	uint64_t linger_bytes; /* so much of a body is read that nobody wants */
 	int64_t stop_grace_us; /* for a request that is on its way when the front is stopped */
-	bool is_spawned; /* the web server started this process and gave it its socket */
+	bool by_mod_fcgid; /* it started this process, and gave it its socket */
 };
 
 /*

@@ -34,7 +34,7 @@ struct gate_shared {
 	struct report *report;
 	struct gate_commons *commons;
 	unsigned threads;
-	bool is_spawned; /* by the web server, which gave us its socket */
+	bool by_mod_fcgid; /* it started this process, and gave it its socket */
 };
 
 /* Holds the snapshot for as long as it needs it. */

@@ -195,7 +195,7 @@ start_workers(struct serve *serve, struct err *err)
 		.report = serve->report,
 		.commons = serve->commons,
 		.threads = count,
-		.is_spawned = serve->sockets.is_spawned };
+		.by_mod_fcgid = serve->sockets.by_mod_fcgid };
 	const struct worker_settings settings = { .main_loop = serve->loop,
 		.shared = &serve->shared,
 		.snapshot = serve->first,

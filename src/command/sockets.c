@@ -60,6 +60,27 @@ name_systemd(struct sockets *sockets)
 		first.len > 0 ? " (" : "", (int)first.len, first.ptr, first.len > 0 ? ")" : "");
 }
 
+/* mod_fcgid makes a unix socket for each process, and calls it by Apache's process id and a number
+ * of its own: /var/lib/apache2/fcgid/sock/1234.5. No parameter of a request tells it from Apache's
+ * other modules. */
+static bool
+is_of_mod_fcgid(int fd)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNSPEC };
+	socklen_t len = sizeof address - 1; /* a NUL remains behind the path */
+	uint64_t number;
+
+	if (getsockname(fd, (struct sockaddr *)&address, &len) != 0 ||
+		address.sun_family != AF_UNIX)
+		return false;
+	const char *slash = strrchr(address.sun_path, '/');
+	const struct slice name = slice_of(slash == NULL ? address.sun_path : slash + 1);
+	const size_t dot = slice_find(name, '.');
+
+	return dot < name.len && parse_uint(slice_first(name, dot), INT32_MAX, &number) == 0 &&
+		parse_uint(slice_skip(name, dot + 1), INT32_MAX, &number) == 0;
+}
+
 static int
 take_inherited(struct sockets *sockets, struct err *err)
 {
@@ -83,6 +104,7 @@ take_inherited(struct sockets *sockets, struct err *err)
 	(void)unsetenv("LISTEN_FDNAMES");
 	if (count == 0 && socket_is_listening(STDIN_FILENO)) {
 		sockets->is_spawned = true;
+		sockets->by_mod_fcgid = is_of_mod_fcgid(STDIN_FILENO);
 		(void)snprintf(sockets->given_by, sizeof sockets->given_by,
 			"the program that started weir, as descriptor 0");
 		return take(sockets, STDIN_FILENO, err);

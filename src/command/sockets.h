@@ -14,6 +14,7 @@ struct sockets {
 					    */
 	unsigned count;
 	bool is_spawned; /* descriptor 0 is the socket: mod_fcgid, lighttpd bin-path, spawn-fcgi */
+	bool by_mod_fcgid; /* that one is mod_fcgid's */
 	bool is_inherited; /* 0, or systemd's LISTEN_FDS */
 	char given_by[96]; /* who gave them, in words, if inherited */
 	struct socket_file files[SOCKETS_MAX]; /* of our own unix sockets */

@@ -121,11 +121,11 @@ is_from_apache(const struct front_request *request)
 bool
 head_is_from_mod_fcgid(const struct front_request *request)
 {
-	return conn_of(request)->front->settings.is_spawned && is_from_apache(request);
+	return conn_of(request)->front->settings.by_mod_fcgid && is_from_apache(request);
 }
 
 bool
 head_is_from_mod_proxy_fcgi(const struct front_request *request)
 {
-	return !conn_of(request)->front->settings.is_spawned && is_from_apache(request);
+	return !conn_of(request)->front->settings.by_mod_fcgid && is_from_apache(request);
 }

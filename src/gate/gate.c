@@ -59,7 +59,7 @@ settings_of(const struct gate *gate, const struct config *config)
 		.max_params = config->max_params,
 		.head_timeout_us = config->head_timeout_us,
 		.body_timeout_us = config->body_timeout_us,
-		.is_spawned = gate->shared.is_spawned,
+		.by_mod_fcgid = gate->shared.by_mod_fcgid,
 	};
 }
 

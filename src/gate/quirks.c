@@ -10,6 +10,9 @@
  *     mod_authnz  itself                     pass          8192 bytes, in one record with the head
  *     nginx       500, but for 401 and 403   by name       is nginx's page
  *
+ * Apache's two modules ask alike. In doubt it is the one that takes a status: to mod_fcgid a 429 is
+ * a 401, while mod_authnz lets everybody pass whom mod_fcgid's answer is given.
+ *
  * So mod_fcgid is told to let pass, with a variable that a RewriteRule turns into the status, and
  * nginx is told 403, with a field that its error_page turns into the status.
  */
@@ -25,18 +28,15 @@ static const struct {
 	enum asking_front front;
 	struct slice software; /* SERVER_SOFTWARE begins with it */
 	enum front_role role;
-	bool is_spawned; /* by the web server: how Apache's two modules differ */
+	bool by_mod_fcgid; /* it started weir: how Apache's two modules differ */
 	struct quirks quirks;
 } rows[] = {
 	{ ASKING_LIGHTTPD, { "lighttpd", 8 }, FRONT_AUTHORIZER, false,
-		{ TELL_STATUS, SIZE_MAX, false } },
-	{ ASKING_LIGHTTPD, { "lighttpd", 8 }, FRONT_AUTHORIZER, true,
 		{ TELL_STATUS, SIZE_MAX, false } },
 	{ ASKING_MOD_FCGID, { "Apache", 6 }, FRONT_AUTHORIZER, true, { TELL_VARIABLE, 0, false } },
 	{ ASKING_MOD_AUTHNZ, { "Apache", 6 }, FRONT_AUTHORIZER, false,
 		{ TELL_STATUS, AUTHNZ_BODY_MAX, true } },
 	{ ASKING_NGINX, { "nginx", 5 }, FRONT_RESPONDER, false, { TELL_FORBIDDEN, 0, false } },
-	{ ASKING_NGINX, { "nginx", 5 }, FRONT_RESPONDER, true, { TELL_FORBIDDEN, 0, false } },
 };
 
 static const struct quirks *
@@ -69,7 +69,7 @@ quirks_for(const struct gate_request *request)
 
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
 		if (rows[i].role == front_role_of(request->front) &&
-			rows[i].is_spawned == request->gate->shared.is_spawned &&
+			(!rows[i].by_mod_fcgid || request->gate->shared.by_mod_fcgid) &&
 			slice_has_prefix(software, rows[i].software))
 			return &rows[i].quirks;
 	}

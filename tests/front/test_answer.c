@@ -156,7 +156,7 @@ cut_answer_ends_in_order_for_mod_fcgid(void **state)
 	const char *const params[] = { "MODE", "cut", "SERVER_SOFTWARE", "Apache/2.4", NULL };
 
 	(void)state;
-	settings.is_spawned = true;
+	settings.by_mod_fcgid = true;
 	ask_anew(&settings);
 	const int fd = rig_connect(&rig);
 	struct answer answer;

@@ -103,7 +103,7 @@ rig_open(struct rig *rig, const char *ini)
 {
 	struct order order = { .rig = rig };
 	struct err err;
-	const bool is_spawned = rig->is_spawned;
+	const bool by_mod_fcgid = rig->by_mod_fcgid;
 	const unsigned threads = rig->threads == 0 ? 1 : rig->threads;
 
 	memset(rig, 0, sizeof *rig);
@@ -121,7 +121,7 @@ rig_open(struct rig *rig, const char *ini)
 		.report = rig->report,
 		.commons = rig->commons,
 		.threads = threads,
-		.is_spawned = is_spawned };
+		.by_mod_fcgid = by_mod_fcgid };
 	order.snapshot = load(rig, ini);
 	loop_thread_start(&rig->thread);
 	loop_thread_call(&rig->thread, open_gate, &order);
@@ -209,7 +209,7 @@ rig_close(struct rig *rig)
 	log_set_sink(NULL, NULL);
 	directory_remove(&rig->directory);
 	(void)pthread_mutex_destroy(&rig->lock);
-	rig->is_spawned = false;
+	rig->by_mod_fcgid = false;
 	assert_int_equal(rig_in_flight(), 0);
 	assert_int_equal(rig_at_backend(), 0);
 	assert_int_equal(rig_connections(), 0);

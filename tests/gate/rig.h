@@ -23,7 +23,7 @@ struct rig {
 	struct gate_shared shared;
 	struct gate *gate;
 	int listening;
-	bool is_spawned; /* set before rig_open */
+	bool by_mod_fcgid; /* set before rig_open */
 	unsigned threads; /* the same; 0: one */
 	pthread_mutex_t lock;
 	char log[65536]; /* lines since rig_open, cut when it is full */

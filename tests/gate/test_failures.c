@@ -165,7 +165,7 @@ answer_that_is_shorter_than_promised_has_no_end_but_where_none_was_promised(void
 	static const struct {
 		app_script *script;
 		const char *software;
-		bool is_spawned, has_end;
+		bool by_mod_fcgid, has_end;
 		const char *method;
 		uint32_t app_status;
 	} rows[] = {
@@ -189,7 +189,7 @@ answer_that_is_shorter_than_promised_has_no_end_but_where_none_was_promised(void
 
 		if (i > 0)
 			(void)serve_tear_down(NULL);
-		rig.is_spawned = rows[i].is_spawned;
+		rig.by_mod_fcgid = rows[i].by_mod_fcgid;
 		serve(APP ALL, rows[i].script);
 		rig_ask(&rig, &answer, rows[i].method, "/",
 			(const char *const[]){ "SERVER_SOFTWARE", rows[i].software, NULL });

@@ -21,7 +21,7 @@ ask(struct answer *answer, const char *software, uint16_t role)
 static const struct row {
 	const char *front, *backend, *software;
 	uint16_t role;
-	bool is_spawned;
+	bool by_mod_fcgid;
 	unsigned status; /* of a rejection */
 	const char *field; /* that has its status, or NULL */
 	bool has_body;
@@ -70,7 +70,7 @@ each_is_told_what_it_makes_a_429_of(void **state)
 		struct answer answer;
 		char ini[512];
 
-		rig.is_spawned = rows[i].is_spawned;
+		rig.by_mod_fcgid = rows[i].by_mod_fcgid;
 		(void)snprintf(ini, sizeof ini, "%s" LIMITED "front = %s\n", rows[i].backend,
 			rows[i].front);
 		serve(ini, answers_with_own_headers);
@@ -91,7 +91,7 @@ each_is_told_what_it_makes_a_429_of(void **state)
 		(void)serve_tear_down(state);
 	}
 	serve(APP ALL, answers_with_own_headers);
-	rig.is_spawned = false;
+	rig.by_mod_fcgid = false;
 }
 
 /* mod_authnz_fcgi takes 8192 bytes, and those only with the head. */

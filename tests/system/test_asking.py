@@ -175,6 +175,28 @@ class OfModAuthnz(AskingTests, Case):
         return ApacheAuthnz(self.place, port)
 
 
+class Spawned(Weir):
+    """With a port as descriptor 0, and not by Apache."""
+
+    def __init__(self, port, *args, **how):
+        super().__init__(*args, spawned=True, **how)
+        self._port = port
+
+    def command(self):
+        return ["spawn-fcgi", "-n", "-a", "127.0.0.1", "-p", str(self._port), "--",
+                *super().command()]
+
+
+class OfModAuthnzBySpawnFcgi(OfModAuthnz):
+    needs = ("apache2", "spawn-fcgi")
+
+    def make_front(self, rest, redis):
+        port = process.free_port()
+        self.start(Spawned(port, self.place, None, rest, redis=redis,
+                           name="weir-" + self._testMethodName))
+        return ApacheAuthnz(self.place, port)
+
+
 class OfModFcgid(OthersWay, AskingTests, Case):
     needs = ("apache2",)
     with_redis = True
