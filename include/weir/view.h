@@ -26,7 +26,7 @@ struct view {
 	struct slice target; /* REQUEST_URI as it came */
 	struct slice path; /* its normal form (url_path.h) */
 	struct slice query; /* QUERY_STRING, or the target's if that is empty; raw */
-	struct slice script; /* SCRIPT_NAME; the path where the web server chose no script
+	struct slice script; /* SCRIPT_NAME, folded; the path where the web server chose no script
 				(authorizers) */
 	struct slice host; /* HTTP_HOST without port and final dot, in small letters; may be empty
 			    */

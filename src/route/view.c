@@ -88,13 +88,26 @@ take_resolved_path(struct view *view, struct arena *arena, struct err *err)
 {
 	const struct slice script = view_param(view, "SCRIPT_NAME"),
 			   info = view_param(view, "PATH_INFO");
-	const char *text = arena_printf(arena, "%.*s%.*s", (int)script.len,
+	char *text = arena_printf(arena, "%.*s%.*s", (int)script.len,
 		script.len == 0 ? "" : script.ptr, (int)info.len, info.len == 0 ? "" : info.ptr);
 
 	if (text == NULL)
 		return err_set(err, "no memory for the path");
-	view->path = text[0] == '/' ? slice_of(text) : SLICE("/");
+	view->path =
+		text[0] == '/' ? slice_make(text, url_path_fold(slice_of(text), text)) : SLICE("/");
 	view->target = view->path;
+	return 0;
+}
+
+/* SCRIPT_NAME, by which the file system finds one script however many slashes it has. */
+static int
+take_script(struct view *view, struct slice name, struct arena *arena, struct err *err)
+{
+	char *folded = arena_alloc(arena, name.len + 1);
+
+	if (folded == NULL)
+		return err_set(err, "no memory for the script's name");
+	view->script = name.len == 0 ? view->path : slice_make(folded, url_path_fold(name, folded));
 	return 0;
 }
 
@@ -202,14 +215,13 @@ view_init(struct view *view, const struct routes *routes, char *const *env, stru
 	*view = (struct view){ .env = env,
 		.method = values[METHOD],
 		.target = values[TARGET],
-		.script = values[SCRIPT],
 		.cookies = values[COOKIE],
 		.accept = values[ACCEPT] };
-	if (take_path(view, arena, err) != 0 || take_query(view, values, arena, err) != 0 ||
+	if (take_path(view, arena, err) != 0 ||
+		take_script(view, values[SCRIPT], arena, err) != 0 ||
+		take_query(view, values, arena, err) != 0 ||
 		take_host(view, values[HOST], arena, err) != 0)
 		return -1;
-	if (view->script.len == 0)
-		view->script = view->path;
 	take_user(view, values[USER], values[AUTH]);
 	take_ip(view, &found, routes == NULL ? NULL : routes_trusted(routes));
 	return 0;

@@ -95,11 +95,30 @@ close_segment(const char *out, size_t start, size_t end)
 	return start;
 }
 
+/* A path in the making: `out` has its slash at the start already. */
+struct fold {
+	char *out;
+	size_t start, end; /* of the segment at the end of out */
+};
+
+static void
+fold_add(struct fold *fold, char c)
+{
+	if (c != '/') {
+		fold->out[fold->end++] = c;
+		return;
+	}
+	fold->end = close_segment(fold->out, fold->start, fold->end);
+	if (fold->out[fold->end - 1] != '/')
+		fold->out[fold->end++] = '/';
+	fold->start = fold->end;
+}
+
 int
 url_path_normal(struct slice target, char *out, size_t *len, struct err *err)
 {
 	struct slice path = raw_path(target);
-	size_t start = 1, end = 1; /* of the segment at the end of out */
+	struct fold fold = { .out = out, .start = 1, .end = 1 };
 
 	if (slice_is(target, SLICE("*"))) {
 		out[0] = '*';
@@ -118,17 +137,25 @@ url_path_normal(struct slice target, char *out, size_t *len, struct err *err)
 			return err_set(err, "the path has a %% without two hexadecimal digits");
 		if (c == '\0')
 			return err_set(err, "the path has a NUL");
-		if (c != '/') {
-			out[end++] = (char)c;
-			continue;
-		}
-		end = close_segment(out, start, end);
-		if (out[end - 1] != '/')
-			out[end++] = '/';
-		start = end;
+		fold_add(&fold, (char)c);
 	}
-	*len = close_segment(out, start, end);
+	*len = close_segment(out, fold.start, fold.end);
 	return 0;
+}
+
+size_t
+url_path_fold(struct slice path, char *out)
+{
+	struct fold fold = { .out = out, .start = 1, .end = 1 };
+
+	if (path.len == 0 || path.ptr[0] != '/') {
+		memmove(out, path.len == 0 ? "" : path.ptr, path.len);
+		return path.len;
+	}
+	out[0] = '/';
+	for (size_t i = 1; i < path.len; i++)
+		fold_add(&fold, path.ptr[i]);
+	return close_segment(out, fold.start, fold.end);
 }
 
 struct slice

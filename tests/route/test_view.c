@@ -76,8 +76,10 @@ without_a_target_the_path_is_what_the_server_made_of_it(void **state)
 	} rows[] = {
 		{ "SCRIPT_NAME=/cgit.cgi", "PATH_INFO=/repo/log", "/cgit.cgi/repo/log" },
 		{ "SCRIPT_NAME=", "PATH_INFO=/repo", "/repo" },
-		{ "SCRIPT_NAME=/cgit.cgi", "OTHER=", "/cgit.cgi" }, { "OTHER=", "OTHER=", "/" },
+		{ "SCRIPT_NAME=/cgit.cgi", "OTHER=", "/cgit.cgi" },
+		{ "OTHER=", "OTHER=", "/" },
 		{ "SCRIPT_NAME=/a%20b", "REQUEST_URI=", "/a%20b" }, /* decoded already */
+		{ "SCRIPT_NAME=//a/./b", "PATH_INFO=/../c//d", "/a/c/d" },
 	};
 
 	(void)state;
@@ -94,6 +96,11 @@ the_script_is_the_servers_or_else_the_path(void **state)
 	(void)state;
 	assert_int_equal(view_with("REQUEST_URI=/wp-login.php/x", "SCRIPT_NAME=/wp-login.php"), 0);
 	assert_slice(view.script, SLICE("/wp-login.php"));
+	/* As HAProxy passes it on. Nothing is decoded: it has been. */
+	assert_int_equal(view_with("REQUEST_URI=//x", "SCRIPT_NAME=//wp/./x/..//%2e%2e.php"), 0);
+	assert_slice(view.script, SLICE("/wp/%2e%2e.php"));
+	assert_int_equal(view_with("REQUEST_URI=//x", "SCRIPT_NAME=no//slash"), 0);
+	assert_slice(view.script, SLICE("no//slash"));
 	/* An authorizer is asked about a URL. */
 	assert_int_equal(view_with("REQUEST_URI=/a//b", "SCRIPT_NAME="), 0);
 	assert_slice(view.script, SLICE("/a/b"));

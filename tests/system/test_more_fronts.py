@@ -19,6 +19,10 @@ match = */limited.php
 limit = one
 headers = x-ratelimit
 
+[route spelt]
+script = /cookies.php
+limit  = one
+
 [route default]
 match = *
 """
@@ -111,7 +115,18 @@ class MoreFrontTests:
         self.assertEqual(seen, {(length, 429, 200): 10 for length in (1000, 60000, 10 * MIB)})
 
 
-class OfHAProxy(MoreFrontTests, Case):
+class SpellingTests:
+    """Where the application is at the root, so that a pattern can say where a script is."""
+
+    def test_no_spelling_leads_around_a_script(self):
+        answers = [self.ask("/cookies.php").status for _ in range(2)]
+        self.assertEqual(answers[-1], 429)
+        for path in ("//cookies.php", "/./cookies.php", "/.//cookies.php", "//cookies.php/x",
+                     "/www/../cookies.php", "/%63ookies.php", "/%2e/cookies.php"):
+            self.assertNotEqual(self.ask(path).status, 200, path)
+
+
+class OfHAProxy(SpellingTests, MoreFrontTests, Case):
     needs = ("haproxy",)
 
     @classmethod
@@ -126,7 +141,7 @@ class OfHAProxy(MoreFrontTests, Case):
         self.assertIn("Your browser sent an invalid request.", answer.text)
 
 
-class OfCaddy(MoreFrontTests, Case):
+class OfCaddy(SpellingTests, MoreFrontTests, Case):
     needs = ("caddy",)
 
     @classmethod

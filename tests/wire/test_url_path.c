@@ -100,6 +100,34 @@ every_spelling_of_a_path_is_one_path(void **state)
 }
 
 static void
+a_decoded_path_is_folded_where_it_stands(void **state)
+{
+	static const char *const rows[][2] = {
+		{ "", "" },
+		{ "/", "/" },
+		{ "//", "/" },
+		{ "/a/b.php", "/a/b.php" },
+		{ "//a///b.php", "/a/b.php" },
+		{ "/./a/./b.php", "/a/b.php" },
+		{ "/../a/x/../b.php", "/a/b.php" },
+		{ "/a/..", "/" },
+		{ "/a/.b/..c/...", "/a/.b/..c/..." },
+		{ "/%2e%2e/a%zz", "/%2e%2e/a%zz" },
+		{ "a//b", "a//b" },
+		{ "*", "*" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH_OF(rows); i++) {
+		const struct slice copy = exact_copy(slice_of(rows[i][0]));
+		char *const at = (char *)(uintptr_t)copy.ptr;
+
+		assert_slice(slice_make(at, url_path_fold(copy, at)), slice_of(rows[i][1]));
+		exact_free(copy);
+	}
+}
+
+static void
 what_is_no_path_is_refused(void **state)
 {
 	static const struct slice rows[] = {
@@ -468,6 +496,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_spelling_of_a_path_is_one_path),
+		cmocka_unit_test(a_decoded_path_is_folded_where_it_stands),
 		cmocka_unit_test(what_is_no_path_is_refused),
 		cmocka_unit_test(every_escape_is_its_byte),
 		cmocka_unit_test(escape_has_two_hexadecimal_digits),
