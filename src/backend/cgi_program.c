@@ -86,7 +86,7 @@ cut(char *below)
 {
 	char *slash = strrchr(below, '/');
 
-	if (slash == NULL || slash == below)
+	if (slash == NULL)
 		return false;
 	*slash = '\0';
 	return true;
@@ -96,11 +96,14 @@ cut(char *below)
 static enum exchange_result
 walk(char *path, size_t root_len, int root, struct err *why)
 {
-	char *below = path + root_len;
+	/* Some web servers put two slashes there; openat2 takes a path that begins with one for
+	 * absolute. */
+	char *below = path + root_len + strspn(path + root_len, "/");
+	const size_t len = strlen(below);
 	struct stat status;
 	int fd;
 
-	while ((fd = open_beneath(root, below + 1)) < 0) {
+	while ((fd = open_beneath(root, below)) < 0) {
 		const int error = errno;
 
 		/* Something before it is a file, or not there. */
@@ -110,7 +113,13 @@ walk(char *path, size_t root_len, int root, struct err *why)
 	const int failed = fstat(fd, &status);
 
 	(void)close(fd);
-	return failed != 0 ? refused(path, errno, why) : judge(path, &status, why);
+	if (failed != 0)
+		return refused(path, errno, why);
+	if (S_ISDIR(status.st_mode) && strlen(below) < len) {
+		(void)err_set(why, "%s is a directory without such a program", path);
+		return EXCHANGE_NOT_FOUND;
+	}
+	return judge(path, &status, why);
 }
 
 static bool

@@ -27,6 +27,11 @@ the_path_is_split_at_the_program(void **state)
 		{ "/d/x/", "", "/cgi/d/x/", "/cgi/d/x /" },
 		{ NULL, "", "/d/x/a/b", "/d/x /a/b" },
 		{ NULL, "/d", "/x", "/x " },
+		/* slashes where the root ends: ProxyPassMatch and $document_root/$name make them */
+		{ "//x", "", "/cgi/x", "/cgi/x " },
+		{ "//x/more", "", "/cgi/x/more", "/cgi/x /more" },
+		{ "///d//x/", "", "/cgi/d//x/", "/cgi/d//x /" },
+		{ NULL, "/", "/d/x/a", "/d/x /a" },
 	};
 
 	(void)state;
@@ -64,7 +69,13 @@ what_is_no_program_is_refused(void **state)
 	} rows[] = {
 		{ "not-there", EXCHANGE_NOT_FOUND },
 		{ "d", EXCHANGE_FORBIDDEN },
-		{ "d/not-there", EXCHANGE_FORBIDDEN },
+		{ "d/not-there", EXCHANGE_NOT_FOUND },
+		{ "d/not-there/x", EXCHANGE_NOT_FOUND },
+		{ "d/", EXCHANGE_FORBIDDEN },
+		{ "/", EXCHANGE_NOT_FOUND },
+		{ "//", EXCHANGE_NOT_FOUND },
+		{ "/d//not-there", EXCHANGE_NOT_FOUND },
+		{ "//../../../bin/true", EXCHANGE_FORBIDDEN },
 		{ "../../../bin/true", EXCHANGE_FORBIDDEN },
 		{ "d/../../../bin/true", EXCHANGE_FORBIDDEN },
 		{ "link-out", EXCHANGE_FORBIDDEN },
