@@ -33,7 +33,7 @@ is_name(struct slice name)
 }
 
 /* What makes the program itself another one (ld.so(8)), and what a client could set by a header of
- * that name (httpoxy). */
+ * that name (httpoxy): not for a request to set, though `env` may. */
 static bool
 is_barred(struct slice name)
 {
@@ -64,7 +64,7 @@ put(struct environment *environment, struct slice name, struct slice value)
 {
 	struct buf *out = environment->out;
 
-	if (!is_name(name) || is_barred(name) || is_there(environment, name))
+	if (!is_name(name) || is_there(environment, name))
 		return true;
 	if (value.len > 0 && memchr(value.ptr, 0, value.len) != NULL) {
 		environment->result = EXCHANGE_FORBIDDEN;
@@ -120,7 +120,8 @@ static bool
 put_program(struct environment *environment, const struct cgi_program *program)
 {
 	return put(environment, SLICE("GATEWAY_INTERFACE"), SLICE("CGI/1.1")) &&
-		put(environment, SLICE("SCRIPT_FILENAME"), slice_of(program->path)) &&
+		put(environment, SLICE("SCRIPT_FILENAME"),
+			slice_of(program->script[0] != '\0' ? program->script : program->path)) &&
 		(program->script_name.ptr == NULL ||
 			(put(environment, SLICE("SCRIPT_NAME"), program->script_name) &&
 				put(environment, SLICE("PATH_INFO"), program->path_info)));
@@ -133,7 +134,8 @@ put_params(struct environment *environment, struct slice params)
 	struct slice name, value;
 
 	while (fcgi_pair_next(&params, &name, &value) > 0) {
-		if (!fcgi_pairs_have(params, name) && !put(environment, name, value))
+		if (!is_barred(name) && !fcgi_pairs_have(params, name) &&
+			!put(environment, name, value))
 			return false;
 	}
 	return true;

@@ -14,13 +14,15 @@
 
 struct cgi_program {
 	char path[PATH_MAX];
+	char script[PATH_MAX]; /* SCRIPT_FILENAME; empty: the same */
 	/* What the program's own part of the path is, and what is behind it. Views into the
 	 * parameters or into `path`; ptr NULL: as the parameters have it. */
 	struct slice script_name, path_info;
 };
 
 /*
- * Which program a request is for: `program` of the backend, or the one that SCRIPT_FILENAME, or
+ * Which program a request is for: `program` of the backend (to an interpreter the request's
+ * SCRIPT_FILENAME is told, if that is a file), or the one that SCRIPT_FILENAME, or
  * else DOCUMENT_ROOT with SCRIPT_NAME, names below its `root`. EXCHANGE_COMPLETE, or
  * EXCHANGE_NOT_FOUND or EXCHANGE_FORBIDDEN with a reason.
  */

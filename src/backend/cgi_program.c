@@ -189,6 +189,42 @@ find_below(const struct config_backend *config, const struct asked *asked,
 	return result;
 }
 
+/* Whether it is one, or has one in it, with PATH_INFO behind. */
+static bool
+names_file(const char *path)
+{
+	struct stat status;
+
+	return stat(path, &status) == 0 ? S_ISREG(status.st_mode) : errno == ENOTDIR;
+}
+
+/* php-cgi, php-cgi8.2: told its own path it runs itself, whatever else is not there. */
+static bool
+is_php(const char *program)
+{
+	return slice_has_prefix(slice_of(strrchr(program, '/') + 1), SLICE("php"));
+}
+
+/*
+ * One program for all requests is what they are for, or an interpreter of what they are for, as
+ * php-cgi is. For the former, web servers make up a SCRIPT_FILENAME out of their document root and
+ * the URL, which is no file.
+ */
+static enum exchange_result
+take_program(
+	const struct config_backend *config, const struct asked *asked, struct cgi_program *program)
+{
+	char room[PATH_MAX];
+	const struct slice filename = cgi_proxied_path(
+		asked->script_filename, asked->script_name, asked->path_info, room);
+
+	(void)snprintf(program->path, sizeof program->path, "%s", config->program);
+	if (!put_path(program->script, filename, SLICE("")) || program->script[0] != '/' ||
+		(!is_php(config->program) && !names_file(program->script)))
+		program->script[0] = '\0';
+	return EXCHANGE_COMPLETE;
+}
+
 enum exchange_result
 cgi_program_find(const struct config_backend *config, struct slice params,
 	struct cgi_program *program, struct err *why)
@@ -196,10 +232,7 @@ cgi_program_find(const struct config_backend *config, struct slice params,
 	struct asked asked;
 
 	*program = (struct cgi_program){ .path = "" };
-	if (config->program != NULL) {
-		(void)snprintf(program->path, sizeof program->path, "%s", config->program);
-		return EXCHANGE_COMPLETE;
-	}
 	find_params(params, &asked);
-	return find_below(config, &asked, program, why);
+	return config->program != NULL ? take_program(config, &asked, program)
+				       : find_below(config, &asked, program, why);
 }

@@ -92,7 +92,7 @@ error_output_is_told_apart(void **state)
 static void
 the_environment_is_the_requests(void **state)
 {
-	static const char *const env[] = { "A=configured", "B=b c" };
+	static const char *const env[] = { "A=configured", "B=b c", "LD_BIND_NOT=1" };
 	static const char *const pairs[] = { "A", "asked", "QUERY_STRING", "a&b", "HTTP_PROXY",
 		"evil", "LD_PRELOAD", "evil.so", "bad-name", "x", "SECRET", "", "A", "again",
 		NULL };
@@ -101,7 +101,7 @@ the_environment_is_the_requests(void **state)
 	(void)state;
 	assert_int_equal(setenv("WEIR_TEST_SECRET", "ours", 1), 0);
 	programs.env = (const char **)(uintptr_t)env;
-	programs.env_count = 2;
+	programs.env_count = 3;
 	program_write("x",
 		"printf 'X: y\r\n\r\n'; env | "
 		"grep -v -e ^PATH= -e ^PWD= -e ^LC_ -e ^LANG= -e ^TZ= | sort");
@@ -109,7 +109,8 @@ the_environment_is_the_requests(void **state)
 	char expected[512];
 
 	(void)snprintf(expected, sizeof expected,
-		"A=configured\nB=b c\nGATEWAY_INTERFACE=CGI/1.1\nQUERY_STRING=a&b\n"
+		"A=configured\nB=b c\nGATEWAY_INTERFACE=CGI/1.1\nLD_BIND_NOT=1\n"
+		"QUERY_STRING=a&b\n"
 		"REQUEST_METHOD=GET\nSCRIPT_FILENAME=%s/x\nSECRET=\n",
 		directory.path);
 	assert_body(&talk, expected);

@@ -132,6 +132,47 @@ one_program_takes_all(void **state)
 	talk_release(&talk);
 }
 
+static void
+an_interpreter_is_told_the_script(void **state)
+{
+	static const struct {
+		const char *before, *asked, *told; /* the directory is between the first two */
+	} rows[] = {
+		{ "", "/script", "script" },
+		{ "", "/script/info", "script/info" },
+		{ "proxy:fcgi://localhost", "/script", "script" },
+		{ "", "/not-there", "x" },
+		{ "", "/not-there/script", "x" },
+		{ "", "/", "x" },
+		{ "x", "/script", "x" },
+	};
+	const struct directory_path path = directory_path(&directory, "x");
+
+	(void)state;
+	programs.root = NULL;
+	programs.program = path.text;
+	programs_renew();
+	program_write("x", "printf 'X: y\r\n\r\n%s' \"$SCRIPT_FILENAME\"");
+	directory_write(&directory, "script", SLICE("text"));
+	for (size_t i = 0; i < LENGTH_OF(rows); i++) {
+		char filename[200], expected[200];
+		struct talk talk;
+		struct buf params;
+
+		(void)snprintf(filename, sizeof filename, "%s%s%s", rows[i].before, directory.path,
+			rows[i].asked);
+		(void)snprintf(expected, sizeof expected, "%s/%s", directory.path, rows[i].told);
+		bytes_init(&params);
+		put_pairs(&params, (const char *const[]){ "SCRIPT_FILENAME", filename, NULL });
+		assert_true(talk_start_raw(&talk, pool, buf_slice(&params)));
+		exchange_body_end(talk.exchange);
+		talk_finish(&talk);
+		assert_body(&talk, expected);
+		buf_release(&params);
+		talk_release(&talk);
+	}
+}
+
 int
 main(void)
 {
@@ -139,6 +180,7 @@ main(void)
 		TEST(the_path_is_split_at_the_program),
 		TEST(what_is_no_program_is_refused),
 		TEST(one_program_takes_all),
+		TEST(an_interpreter_is_told_the_script),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

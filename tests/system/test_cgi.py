@@ -3,11 +3,12 @@
 is known to get wrong it gets wrong here too, or the case would not be the case; weir gets it right.
 What fcgiwrap waits for without an end is given up by the client."""
 
+import json
 import os
 import signal
 
 import weirtest
-from weirtest import Case, Load, Zeros, fcgi, wait_until
+from weirtest import Case, Lighttpd, Load, Nginx, Weir, Zeros, fcgi, wait_until
 from weirtest.client import connect
 from weirtest.cgi import CgiWeir, Fcgiwrap, LighttpdCgi, NginxCgi, Programs
 from weirtest.process import is_alive
@@ -281,6 +282,29 @@ class Alone(CgiCase):
             weir.kill()
             for connection in connections:
                 connection.close()
+
+
+class PhpOfAProgram(Case):
+    """An interpreter as the one program of a backend, as lighttpd's cgi.assign has it."""
+
+    needs = ("lighttpd", "nginx", "php-cgi")
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.weir = cls.start_for_class(Weir(cls.place, None, (
+            "[backend php]\ntype = cgi\nprogram = /usr/bin/php-cgi\n"
+            "[route default]\nmatch = *\n")))
+
+    def test_it_runs_the_script_that_was_asked_for(self):
+        for front in (Lighttpd(self.place, self.weir.socket), Nginx(self.place, self.weir.socket)):
+            self.start(front)
+            self.assertEqual(front.ask("/index.php").text, "hello GET\n")
+            seen = json.loads(front.ask("/server.php/a/b?x=1").text)
+            self.assertEqual(
+                (seen["SCRIPT_FILENAME"], seen["PATH_INFO"], seen["QUERY_STRING"]),
+                (self.place.documents + "/server.php", "/a/b", "x=1"))
+            self.assertEqual(front.ask("/not-there.php").status, 404)
 
 
 if __name__ == "__main__":
