@@ -64,6 +64,10 @@ struct backend_pool *
 backend_pool_new(struct loop *loop, struct resolver *resolver, const struct config_backend *config,
 	unsigned share, counter_cell in_flight, struct err *err) WEIR_MUST_CHECK;
 
+/* Of servers that are equally busy the nth is the first to be asked, any number modulo theirs; then
+ * they take turns. 0 as long as nothing is said. */
+void backend_pool_begin_with(struct backend_pool *pool, unsigned nth);
+
 /* Closes the connections that are kept between requests, and keeps no more. NULL is let pass. */
 void backend_pool_retire(struct backend_pool *pool);
 

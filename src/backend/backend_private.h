@@ -54,6 +54,7 @@ struct backend_pool {
 	struct log_throttle killed_log;
 	struct buf request; /* what is being put together for sending */
 	unsigned server_count;
+	unsigned turn; /* of equally busy servers, the first from here on is taken */
 	struct server servers[];
 };
 
@@ -144,7 +145,9 @@ _Static_assert(CONFIG_SERVERS_MAX <= 64, "a server is a bit of exchange.tried");
 
 /* ---- pool.c ---- */
 
-/* The least busy of the servers not tried yet, those set aside last. NULL: all were tried. */
+/* The least busy of the servers not tried yet, by turns, those set aside last. NULL: all were
+ * tried.
+ */
 struct server *pool_choose(struct backend_pool *pool, unsigned long long tried);
 unsigned pool_index(const struct backend_pool *pool, const struct server *server);
 void pool_leave(struct backend_pool *pool);

@@ -330,6 +330,7 @@ exchange_connect(struct exchange *exchange)
 	leave_server(exchange);
 	exchange->server = pool_choose(exchange->pool, exchange->tried | exchange->full);
 	exchange->server->in_flight++;
+	exchange->pool->turn = pool_index(exchange->pool, exchange->server) + 1;
 	exchange->passed_over = 0;
 	/* Only before anything is put together: what has been would have to be sent now. */
 	if (exchange->starting)

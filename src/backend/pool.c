@@ -67,6 +67,12 @@ backend_pool_new(struct loop *loop, struct resolver *resolver, const struct conf
 	return pool;
 }
 
+void
+backend_pool_begin_with(struct backend_pool *pool, unsigned nth)
+{
+	pool->turn = nth;
+}
+
 const char *
 backend_pool_name(const struct backend_pool *pool)
 {
@@ -166,9 +172,11 @@ pool_choose(struct backend_pool *pool, unsigned long long tried)
 	struct server *best = NULL;
 
 	for (unsigned i = 0; i < pool->server_count; i++) {
-		if ((tried >> i & 1) == 0 &&
-			(best == NULL || is_better(&pool->servers[i], best, now)))
-			best = &pool->servers[i];
+		const unsigned at = (pool->turn + i) % pool->server_count;
+
+		if ((tried >> at & 1) == 0 &&
+			(best == NULL || is_better(&pool->servers[at], best, now)))
+			best = &pool->servers[at];
 	}
 	return best;
 }

@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* As long as leases last, if nobody says otherwise. */
 #define REST_US (600 * US_PER_S)
@@ -158,6 +159,8 @@ open_pools(struct plant *plant, struct err *err)
 			gate->shared.threads, plant->snapshot->backends_in_flight[i], err);
 		if (plant->pools[i] == NULL)
 			return -1;
+		/* Of processes that serve one request each, not every one begins with the first. */
+		backend_pool_begin_with(plant->pools[i], (unsigned)getpid());
 	}
 	for (unsigned i = 0; i < config->backend_count; i++)
 		take_over(plant->pools[i], gate->plant);

@@ -53,8 +53,32 @@ server_that_refuses_is_passed_over_and_set_aside(void **state)
 		assert_int_equal(once(), EXCHANGE_COMPLETE);
 	assert_int_equal(fake_app_look(apps[0]).accepted, 0);
 	run_loop_for_ms(loop, 1100);
-	assert_int_equal(once(), EXCHANGE_COMPLETE);
+	for (unsigned i = 0; i < 2; i++)
+		assert_int_equal(once(), EXCHANGE_COMPLETE);
 	assert_int_equal(fake_app_look(apps[0]).accepted, 1);
+}
+
+/* Requests that come one after the other find all equally busy. */
+static void
+equally_busy_servers_take_turns(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < SERVERS; i++)
+		start_app(i, answers);
+	for (size_t first = 0; first < 2 * SERVERS; first++) {
+		const unsigned before = fake_app_look(apps[first % SERVERS]).accepted;
+
+		pool = talk_pool(all_names());
+		backend_pool_begin_with(pool, (unsigned)first);
+		assert_int_equal(once(), EXCHANGE_COMPLETE);
+		assert_int_equal(fake_app_look(apps[first % SERVERS]).accepted, before + 1);
+		for (unsigned i = 1; i < SERVERS; i++)
+			assert_int_equal(once(), EXCHANGE_COMPLETE);
+		for (size_t i = 0; i < SERVERS; i++)
+			assert_int_equal(fake_app_look(apps[i]).accepted, first + 1);
+		backend_pool_release(pool);
+		pool = NULL;
+	}
 }
 
 /* Better than none: it may be back. */
@@ -222,6 +246,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(least_busy_server_is_asked),
 		TEST(server_that_refuses_is_passed_over_and_set_aside),
+		TEST(equally_busy_servers_take_turns),
 		TEST(server_that_is_set_aside_is_asked_if_no_other_is_left),
 		TEST(request_is_refused_when_no_server_is_there),
 		TEST(body_given_while_connecting_reaches_the_next_server),
