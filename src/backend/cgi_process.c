@@ -101,12 +101,23 @@ tell_killed(const struct cgi_process *process, int signo)
 			LOG_KEPT_BACK(held));
 }
 
+/* Ours, and SIGPIPE of the output that was closed when nobody wanted it any more. A program that
+ * dies has closed its output before it has ended, and is asked to end then: it did not die of that.
+ */
+static bool
+is_of_ours(const struct cgi_process *process, int signo)
+{
+	return process->exchange == NULL &&
+		(signo == SIGPIPE || (process->is_asked && signo == SIGTERM) ||
+			(process->is_made && signo == SIGKILL));
+}
+
 static void
 on_ended(void *context, int signo)
 {
 	struct cgi_process *process = context;
 
-	if (signo > 0 && process->exchange != NULL)
+	if (signo > 0 && !is_of_ours(process, signo))
 		tell_killed(process, signo);
 	process->has_ended = true;
 	settle(process);

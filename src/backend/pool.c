@@ -52,6 +52,7 @@ backend_pool_new(struct loop *loop, struct resolver *resolver, const struct conf
 	if (config->type == BACKEND_FASTCGI)
 		pool->keep_max = (unsigned)((config->keep_idle + share - 1) / share);
 	pool->keep_us = KEEP_US < config->idle_timeout_us ? KEEP_US : config->idle_timeout_us;
+	pool->killed_log = (struct log_throttle){ .period_us = 60 * US_PER_S, .burst = 1 };
 	buf_init(&pool->request, EARLY_MAX);
 	pool->config = config;
 	pool->server_count = config->server_count;

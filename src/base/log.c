@@ -5,6 +5,7 @@
 #include "weir/log.h"
 #include "weir/clock.h"
 
+#include <assert.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <time.h>
@@ -245,6 +246,7 @@ log_record(enum log_level level, const char *message, const struct log_field *fi
 bool
 log_throttle_pass(struct log_throttle *throttle, int64_t now_us, uint64_t *held)
 {
+	assert(throttle->burst > 0); /* one that nobody has set up lets nothing through */
 	*held = 0;
 	const bool is_new = throttle->passed == 0 && throttle->held == 0;
 

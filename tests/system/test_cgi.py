@@ -54,6 +54,8 @@ PROGRAMS = {
     "says-nothing": "exit 0",
     "says-no-head": "echo it; echo is no head",
     "is-killed": "kill -KILL $$",
+    "crashes": "kill -SEGV $$",
+    "crashes-late": ANSWER + "echo ok; kill -SEGV $$",
     "tells": ANSWER + 'echo "$(readlink /proc/self/fd/3 || echo none) ${SECRET-none} $(pwd)"',
     "waits": ANSWER + "echo first; " + NOTE + "exec sleep 30",
     "goes-on": "trap '' PIPE; exec 2> /dev/null; " + ANSWER + NOTE +
@@ -263,6 +265,24 @@ class Alone(CgiCase):
         before = descriptors()
         run(50)
         wait_until(lambda: descriptors() <= before, "all is closed")
+
+    def test_a_crash_is_logged(self):
+        for name, status, signo in (("is-killed", 502, 9), ("crashes", 502, 11),
+                                    ("crashes-late", 200, 11)):
+            weir = self.start(self.make_weir(name="weir-" + name))
+            reply = fcgi.ask(weir.socket, self.programs.params("weir", name))
+            self.assertEqual(reply.status, status)
+            self.assert_logged(weir, 1, "A program was ended by a signal.", f"signal={signo}")
+
+    def test_what_weir_ends_is_no_crash(self):
+        weir = self.start(self.make_weir())
+        for name in ("stops", "goes-on", "is-deaf"):
+            with fcgi.Connection(weir.socket) as connection:
+                connection.send(fcgi.request(self.programs.params(
+                    "weir", name, QUERY_STRING="ended-" + name)))
+                pid = self.pid_of("ended-" + name)
+            wait_until(lambda p=pid: not is_alive(p), "weir ends the program")
+        self.assert_logged(weir, 0, "A program was ended by a signal.")
 
     def test_a_weir_that_is_killed_leaves_no_program(self):
         weir = self.make_weir(weir="threads = 2").start()
