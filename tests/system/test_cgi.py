@@ -327,5 +327,20 @@ class PhpOfAProgram(Case):
             self.assertEqual(front.ask("/not-there.php").status, 404)
 
 
+class ProgramBelowAPath(CgiCase):
+    """As etc/nginx-weir.conf says of git-http-backend."""
+
+    needs = ("nginx",)
+
+    def test_it_is_told_the_rest_of_the_path(self):
+        self.programs.write("paths", ANSWER + 'echo "$SCRIPT_NAME $PATH_INFO $SCRIPT_FILENAME"')
+        program = self.programs.path("weir", "paths")
+        weir = self.start(Weir(self.place, None, (
+            f"[backend git]\ntype = cgi\nprogram = {program}\n[route default]\nmatch = *\n")))
+        front = self.start(Nginx(self.place, weir.socket, git=True))
+        self.assertEqual(front.ask("/git/repo.git/info/refs?service=x").text,
+                         f"/git /repo.git/info/refs {program}\n")
+
+
 if __name__ == "__main__":
     weirtest.main()

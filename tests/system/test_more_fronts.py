@@ -157,6 +157,9 @@ class OfApacheProxyPass(MoreFrontTests, Case):
     def make_front(cls):
         return ApacheProxyPass(cls.place, cls.weir.socket)
 
+    def test_php_by_suffix_beside_it(self):
+        self.assertEqual(self.front.ask("/index.php").text, "hello GET\n")
+
 
 class OfLighttpdCgi(MoreFrontTests, Case):
     needs = ("lighttpd",)

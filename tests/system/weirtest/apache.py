@@ -65,11 +65,13 @@ class ApacheProxy(_Apache):
 
 
 class ApacheProxyPass(_Apache):
-    """All that lies below /app/."""
+    """All that lies below /app/, and PHP by suffix elsewhere."""
 
     def __init__(self, place, socket, name="apache"):
         super().__init__(place, name)
         snippet = Snippet("apache-weir-proxypass.conf").put("/run/weir/weir.sock", socket)
+        snippet.text = Snippet("apache-weir-proxy-fcgi.conf").put(
+            "/run/weir/weir.sock", socket).text + snippet.text
         snippet.put("/srv/app/", place.documents + "/")
         self.config = self._configure(("proxy", "proxy_fcgi"), snippet)
 

@@ -1,5 +1,6 @@
 """nginx with etc/nginx-weir*.conf."""
 
+import re
 import shutil
 
 from weirtest.front import Front, Snippet
@@ -42,9 +43,13 @@ class _Nginx(Front):
 
 
 class Nginx(_Nginx):
-    def __init__(self, place, socket, name="nginx", keep=True, store_uploads=True):
+    def __init__(self, place, socket, name="nginx", keep=True, store_uploads=True, git=False):
+        """`git`: with what stands in the file as a comment for a program below a path."""
         super().__init__(place, name)
         snippet = Snippet("nginx-weir.conf")
+        if git:
+            block = re.search(r"\t#location /git/ \{\n(\t#.*\n)+", snippet.text).group()
+            snippet.put(block, block.replace("\t#", "\t"))
         snippet.put("unix:/run/weir/weir.sock", "unix:" + socket)
         if not keep:
             snippet.put("keepalive 32;", "")
