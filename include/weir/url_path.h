@@ -21,12 +21,14 @@
 int url_path_normal(struct slice target, char *out, size_t *len, struct err *err) WEIR_MUST_CHECK;
 
 /*
- * The same of a path that the web server has decoded (SCRIPT_NAME, PATH_INFO): slashes folded, dots
- * resolved, and nothing decoded. HAProxy, and nginx with merge_slashes off, pass it on as the
- * client spelt it. One that does not begin with a slash is copied as it is. Writes at most path.len
- * bytes to `out`, which may be path.ptr, and returns how many.
+ * Of a path that the web server has decoded (SCRIPT_NAME, PATH_INFO): runs of slashes folded and
+ * `.` segments removed, as HAProxy, and nginx with merge_slashes off, leave them. -1: it has a `..`
+ * segment. Most web servers have resolved those. What the application makes of one cannot be known:
+ * the file system climbs, while PHP runs /a.php of /a.php/../b.php.
+ *
+ * Writes at most path.len bytes to `out`, which may be path.ptr, and stores the length.
  */
-size_t url_path_fold(struct slice path, char *out);
+int url_path_fold(struct slice path, char *out, size_t *len) WEIR_MUST_CHECK;
 
 /* The query of a raw request target, without `?` and without a fragment; empty if there is none. */
 struct slice url_query(struct slice target);

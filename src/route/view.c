@@ -12,6 +12,7 @@ enum wanted {
 	TARGET,
 	QUERY,
 	SCRIPT,
+	INFO,
 	USER,
 	AUTH,
 	ADDRESS,
@@ -27,6 +28,7 @@ static const struct slice wanted_names[WANTED] = {
 	[TARGET] = { "REQUEST_URI", 11 },
 	[QUERY] = { "QUERY_STRING", 12 },
 	[SCRIPT] = { "SCRIPT_NAME", 11 },
+	[INFO] = { "PATH_INFO", 9 },
 	[USER] = { "REMOTE_USER", 11 },
 	[AUTH] = { "AUTH_TYPE", 9 },
 	[ADDRESS] = { "REMOTE_ADDR", 11 },
@@ -82,40 +84,53 @@ take(const char *entry, struct found *found)
 	}
 }
 
+/* One that the web server has decoded, folded. */
+static int
+fold(struct slice *path, const char *name, struct arena *arena, struct err *err)
+{
+	char *folded = arena_alloc(arena, path->len + 1);
+	size_t len;
+
+	if (folded == NULL)
+		return err_set(err, "no memory for %s", name);
+	if (url_path_fold(*path, folded, &len) != 0)
+		return err_set(err, "%s has a .. segment", name);
+	*path = slice_make(folded, len);
+	return 0;
+}
+
+/* By these the file system finds one script however many slashes they have. */
+static int
+take_script(struct view *view, struct found *found, struct arena *arena, struct err *err)
+{
+	if (fold(&found->values[SCRIPT], "SCRIPT_NAME", arena, err) != 0 ||
+		fold(&found->values[INFO], "PATH_INFO", arena, err) != 0)
+		return -1;
+	view->script = found->values[SCRIPT];
+	return 0;
+}
+
 /* Without REQUEST_URI (which is no CGI variable) the web server has resolved the path already. */
 static int
-take_resolved_path(struct view *view, struct arena *arena, struct err *err)
+take_resolved_path(
+	struct view *view, const struct found *found, struct arena *arena, struct err *err)
 {
-	const struct slice script = view_param(view, "SCRIPT_NAME"),
-			   info = view_param(view, "PATH_INFO");
-	char *text = arena_printf(arena, "%.*s%.*s", (int)script.len,
-		script.len == 0 ? "" : script.ptr, (int)info.len, info.len == 0 ? "" : info.ptr);
+	const struct slice script = found->values[SCRIPT], info = found->values[INFO];
+	const char *text = arena_printf(
+		arena, "%.*s%.*s", (int)script.len, script.ptr, (int)info.len, info.ptr);
 
 	if (text == NULL)
 		return err_set(err, "no memory for the path");
-	view->path =
-		text[0] == '/' ? slice_make(text, url_path_fold(slice_of(text), text)) : SLICE("/");
+	view->path = text[0] == '/' ? slice_of(text) : SLICE("/");
 	view->target = view->path;
 	return 0;
 }
 
-/* SCRIPT_NAME, by which the file system finds one script however many slashes it has. */
 static int
-take_script(struct view *view, struct slice name, struct arena *arena, struct err *err)
-{
-	char *folded = arena_alloc(arena, name.len + 1);
-
-	if (folded == NULL)
-		return err_set(err, "no memory for the script's name");
-	view->script = name.len == 0 ? view->path : slice_make(folded, url_path_fold(name, folded));
-	return 0;
-}
-
-static int
-take_path(struct view *view, struct arena *arena, struct err *err)
+take_path(struct view *view, const struct found *found, struct arena *arena, struct err *err)
 {
 	if (view->target.len == 0)
-		return take_resolved_path(view, arena, err);
+		return take_resolved_path(view, found, arena, err);
 	char *path = arena_alloc(arena, view->target.len + 1);
 
 	if (path == NULL)
@@ -217,11 +232,13 @@ view_init(struct view *view, const struct routes *routes, char *const *env, stru
 		.target = values[TARGET],
 		.cookies = values[COOKIE],
 		.accept = values[ACCEPT] };
-	if (take_path(view, arena, err) != 0 ||
-		take_script(view, values[SCRIPT], arena, err) != 0 ||
+	if (take_script(view, &found, arena, err) != 0 ||
+		take_path(view, &found, arena, err) != 0 ||
 		take_query(view, values, arena, err) != 0 ||
 		take_host(view, values[HOST], arena, err) != 0)
 		return -1;
+	if (view->script.len == 0)
+		view->script = view->path;
 	take_user(view, values[USER], values[AUTH]);
 	take_ip(view, &found, routes == NULL ? NULL : routes_trusted(routes));
 	return 0;

@@ -95,30 +95,11 @@ close_segment(const char *out, size_t start, size_t end)
 	return start;
 }
 
-/* A path in the making: `out` has its slash at the start already. */
-struct fold {
-	char *out;
-	size_t start, end; /* of the segment at the end of out */
-};
-
-static void
-fold_add(struct fold *fold, char c)
-{
-	if (c != '/') {
-		fold->out[fold->end++] = c;
-		return;
-	}
-	fold->end = close_segment(fold->out, fold->start, fold->end);
-	if (fold->out[fold->end - 1] != '/')
-		fold->out[fold->end++] = '/';
-	fold->start = fold->end;
-}
-
 int
 url_path_normal(struct slice target, char *out, size_t *len, struct err *err)
 {
 	struct slice path = raw_path(target);
-	struct fold fold = { .out = out, .start = 1, .end = 1 };
+	size_t start = 1, end = 1; /* of the segment at the end of out */
 
 	if (slice_is(target, SLICE("*"))) {
 		out[0] = '*';
@@ -137,25 +118,41 @@ url_path_normal(struct slice target, char *out, size_t *len, struct err *err)
 			return err_set(err, "the path has a %% without two hexadecimal digits");
 		if (c == '\0')
 			return err_set(err, "the path has a NUL");
-		fold_add(&fold, (char)c);
+		if (c != '/') {
+			out[end++] = (char)c;
+			continue;
+		}
+		end = close_segment(out, start, end);
+		if (out[end - 1] != '/')
+			out[end++] = '/';
+		start = end;
 	}
-	*len = close_segment(out, fold.start, fold.end);
+	*len = close_segment(out, start, end);
 	return 0;
 }
 
-size_t
-url_path_fold(struct slice path, char *out)
+int
+url_path_fold(struct slice path, char *out, size_t *len)
 {
-	struct fold fold = { .out = out, .start = 1, .end = 1 };
+	size_t start = 0, end = 0; /* of the segment at the end of out */
 
-	if (path.len == 0 || path.ptr[0] != '/') {
-		memmove(out, path.len == 0 ? "" : path.ptr, path.len);
-		return path.len;
+	for (size_t i = 0; i <= path.len; i++) {
+		if (i < path.len && path.ptr[i] != '/') {
+			out[end++] = path.ptr[i];
+			continue;
+		}
+		const struct slice segment = slice_make(out + start, end - start);
+
+		if (slice_is(segment, SLICE("..")))
+			return -1;
+		if (slice_is(segment, SLICE(".")))
+			end = start;
+		if (i < path.len && (end == 0 || out[end - 1] != '/'))
+			out[end++] = '/';
+		start = end;
 	}
-	out[0] = '/';
-	for (size_t i = 1; i < path.len; i++)
-		fold_add(&fold, path.ptr[i]);
-	return close_segment(out, fold.start, fold.end);
+	*len = end;
+	return 0;
 }
 
 struct slice
