@@ -25,46 +25,67 @@ hex_value(char c)
 	return at == NULL ? -1 : (int)((at - digits) % 16);
 }
 
-/* Whether `argument` is this word of a query, decoded. Apache writes a backslash before what a
- * shell would take for its own. */
-static bool
-is_word(const char *argument, struct slice word)
+/* The next byte of a query, decoded; what no escape is stands for itself. */
+static char
+cut_byte(struct slice *query)
 {
-	size_t i = 0;
+	char c = query->ptr[0];
+	size_t len = 1;
 
+	if (c == '%' && query->len >= 3 && hex_value(query->ptr[1]) >= 0 &&
+		hex_value(query->ptr[2]) >= 0) {
+		c = (char)(hex_value(query->ptr[1]) * 16 + hex_value(query->ptr[2]));
+		len = 3;
+	}
+	*query = slice_skip(*query, len);
+	return c;
+}
+
+/* Whether a word ends there; at an escaped zero byte too, where the argument does. */
+static bool
+ends_word(struct slice query)
+{
+	if (query.len == 0 || query.ptr[0] == '+')
+		return true;
+	const char c = cut_byte(&query);
+
+	return c == '\0' || c == '+' || c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
+/* Whether `argument` may have been made of the query's first word. Apache writes a backslash before
+ * what a shell would take for its own. */
+static bool
+begins_with(struct slice query, const char *argument)
+{
+	while (*argument != '\0' && query.len > 0 && query.ptr[0] == '+')
+		query = slice_skip(query, 1);
 	for (; *argument != '\0'; argument++) {
-		char c;
-
-		if (i == word.len)
+		if (query.len == 0 || query.ptr[0] == '+')
 			return false;
-		c = word.ptr[i++];
-		if (c == '%' && word.len - i >= 2 && hex_value(word.ptr[i]) >= 0 &&
-			hex_value(word.ptr[i + 1]) >= 0) {
-			c = (char)(hex_value(word.ptr[i]) * 16 + hex_value(word.ptr[i + 1]));
-			i += 2;
-		}
+		const char c = cut_byte(&query);
+
 		if (*argument == '\\' && c != '\\')
 			argument++;
 		if (*argument != c)
 			return false;
 	}
-	return i == word.len;
+	return ends_word(query);
 }
 
+/* The first word tells, and that there are no more than the query can have: web servers cut words,
+ * and lists of them, each in its own way. */
 static bool
 are_the_query(int argc, char **argv)
 {
-	const char *query = getenv("QUERY_STRING");
-	struct slice rest = slice_of(query == NULL ? "" : query), word;
-	int i = 1;
+	const char *text = getenv("QUERY_STRING");
+	const struct slice query = slice_of(text == NULL ? "" : text);
+	int words = 1;
 
-	if (rest.len == 0 || slice_find(rest, '=') < rest.len)
+	if (argc < 2 || query.len == 0 || slice_find(query, '=') < query.len)
 		return false;
-	while (slice_split(&rest, '+', &word)) {
-		if (i == argc || !is_word(argv[i++], word))
-			return false;
-	}
-	return i == argc;
+	for (size_t i = 0; i < query.len; i++)
+		words += query.ptr[i] == '+' || query.ptr[i] == '%';
+	return argc - 1 <= words && begins_with(query, argv[1]);
 }
 
 bool

@@ -233,15 +233,27 @@ class AsCgi(Case):
                 ("check+" + secret, ["check", secret]),
                 ("--version", ["--version"]),
                 ("%63heck+--connect+" + secret, ["check", "--connect", secret]),
-                ("identity+a%3bb", ["identity", "a\\;b"])):
+                ("identity+a%3bb", ["identity", "a\\;b"]),
+                # An argument ends at a zero byte, and lists of them at some length.
+                ("check%00+" + secret, ["check", secret]),
+                ("check+" + secret + "%00.txt", ["check", secret]),
+                ("%63heck%00--connect+" + secret, ["check", secret]),
+                ("check+" + secret + "+more+words", ["check", secret]),
+                ("--help%00", ["--help"]),
+                ("+--version", ["--version"]),
+                ("++--version", ["", "", "--version"]),
+                ("check%20" + secret, ["check", secret])):
             with self.subTest(query=query):
                 done = self.run_cgi(query=query, command=[self.place.weir, *arguments])
                 self.assertEqual(self.split(done)[0], "Status: 500 Internal Server Error")
                 self.assertNotIn(b"word", done.stdout)
                 self.assertNotIn(b"word", done.stderr)
         config = self.weir.config
-        done = self.run_cgi(query="serve+--config+" + config, command=self.weir.command())
-        self.assertEqual((done.returncode, self.split(done)[0]), (2, "Status: 400 Bad Request"))
+        for query in ("serve+--config+", "serve%00+--config+", "%73erve+--config%00+",
+                      "serve%00x+--config+x+", "+serve+--config+", "serve%20--config+"):
+            done = self.run_cgi(query=query + config, command=self.weir.command())
+            self.assertEqual((done.returncode, self.split(done)[0]),
+                             (2, "Status: 400 Bad Request"), query)
         # An operator's, whatever the query is; and lighttpd adds the script's path to ours.
         self.assert_answers(self.run_cgi(query="serve"), b"GET None 0\n")
         done = self.run_cgi(command=[self.place.weir, "check", config])
