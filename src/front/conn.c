@@ -14,9 +14,12 @@
 #include <unistd.h>
 
 enum {
-	HELD_MAX = 256 * 1024, /* nothing is read while something is held: one read at the most */
+	HELD_MAX = 256 * 1024, /* a read and, if that is looked behind, what ahead.c reads */
 	MANAGE_MAX = 4096,
 };
+
+/* A body that is held for so long is looked behind. */
+static const int64_t ahead_after_us = 100000;
 
 static void on_input(void *context, struct slice data);
 static void on_eof(void *context);
@@ -58,8 +61,12 @@ take_held(void *context)
 	struct front_conn *conn = context;
 	struct buf held = conn->held;
 
+	/* Output has left, but not enough, or a body is still not wanted. */
+	if (conn->holding && conn_must_hold(conn))
+		return;
 	buf_init(&conn->held, HELD_MAX);
 	conn->holding = false;
+	conn->looks_ahead = false;
 	const bool going = conn_take(conn, buf_slice(&held));
 
 	buf_release(&held);
@@ -70,6 +77,8 @@ take_held(void *context)
 		stream_resume(conn->stream);
 	if (conn->state == CONN_BUSY)
 		conn_set_body_deadline(conn);
+	if (conn->peer_ended && !conn->holding)
+		on_eof(conn);
 }
 
 void
@@ -121,15 +130,23 @@ conn_close(struct front_conn *conn)
 	free(conn);
 }
 
+static bool
+waits_for_body(const struct front_conn *conn)
+{
+	return conn->request.body_wanted && !conn->request.body_ended && !conn->holding;
+}
+
 void
 conn_set_body_deadline(struct front_conn *conn)
 {
-	const struct front_request *request = &conn->request;
-	const bool waiting = request->body_wanted && !request->body_ended && !conn->holding;
+	const int64_t now = loop_now_us(conn->front->loop);
+	int64_t at = 0;
 
-	stream_set_deadline(conn->stream,
-		waiting ? loop_now_us(conn->front->loop) + conn->front->settings.body_timeout_us
-			: 0);
+	if (waits_for_body(conn))
+		at = now + conn->front->settings.body_timeout_us;
+	else if (ahead_may_begin(conn))
+		at = now + ahead_after_us;
+	stream_set_deadline(conn->stream, at);
 }
 
 /* A body that ends before its CONTENT_LENGTH is what a client leaves that has gone; an application
@@ -156,7 +173,7 @@ go_idle(struct front_conn *conn)
 	conn->pipelined = false;
 	stream_set_deadline(conn->stream, 0);
 	front_move(conn, &conn->front->idle);
-	if (stream_is_paused(conn->stream))
+	if (conn->holding || stream_is_paused(conn->stream))
 		loop_defer(conn->front->loop, &conn->take_held);
 }
 
@@ -212,10 +229,14 @@ on_input(void *context, struct slice data)
 {
 	struct front_conn *conn = context;
 
-	if (conn->state != CONN_LINGER)
+	if (conn->state == CONN_LINGER) {
+		if (!linger_discard(conn, data.len))
+			conn_close(conn);
+	} else if (conn->holding) {
+		ahead_take(conn, data);
+	} else {
 		(void)conn_take(conn, data);
-	else if (!linger_discard(conn, data.len))
-		conn_close(conn);
+	}
 }
 
 /* The web server has ended: as a rule it has given up, but who only shuts its side still waits for
@@ -226,6 +247,9 @@ on_eof(void *context)
 	struct front_conn *conn = context;
 
 	conn->peer_ended = true;
+	/* Its last bytes are to be taken first (take_held). */
+	if (conn->holding && !stream_peer_is_gone(conn->stream))
+		return;
 	if (conn->state == CONN_BUSY && conn->request.body_ended &&
 		!stream_peer_is_gone(conn->stream))
 		return;
@@ -299,6 +323,10 @@ on_expired(void *context)
 		conn_close(conn);
 		break;
 	case CONN_BUSY:
+		if (!waits_for_body(conn)) {
+			ahead_begin(conn);
+			break;
+		}
 		counter_add(COUNT_BODY_TIMEOUTS, 1);
 		conn_lose_request(conn, FRONT_GONE_BODY_TIMEOUT);
 		conn_refuse(conn, REFUSAL_BODY_TIMEOUT, "the request's body stopped coming");

@@ -67,7 +67,9 @@ struct front_conn {
 	struct buf manage; /* the content of a management record */
 	struct buf held; /* input that cannot be taken yet: a body that nobody wants, a pipelined
 			    request, what is answered by us while answers are not read */
-	bool holding; /* and the stream is paused; `held` may be empty */
+	bool holding; /* and the stream is paused, unless it looks ahead; `held` may be empty */
+	bool looks_ahead; /* what comes is held, and looked at: see ahead.c */
+	struct fcgi_reader ahead; /* behind what has been looked at */
 	struct deferred take_held;
 	bool pipelined; /* the reader stands in the BEGIN_REQUEST that follows the current request
 			 */
@@ -121,8 +123,20 @@ void conn_lose_request(struct front_conn *conn, enum front_gone why);
 /* The end of the body that has come is told, once it is wanted. */
 void conn_tell_body_end(struct front_conn *conn);
 
-/* The body's deadline, set anew or taken away as the request stands. */
+/* The deadline of a request that is busy, set anew or taken away as it stands: of a body that is
+ * waited for, or when one that is held is to be looked behind. */
 void conn_set_body_deadline(struct front_conn *conn);
+
+/* ---- ahead.c: what comes behind a body that is held ---- */
+
+/* Whether the request may be given up unseen, as something of it is not read. */
+bool ahead_may_begin(const struct front_conn *conn);
+
+/* Reads on and looks for FCGI_ABORT_REQUEST and the end. The request may be gone behind it. */
+void ahead_begin(struct front_conn *conn);
+
+/* What comes while `holding`, behind what is held. Without memory the connection is closed. */
+void ahead_take(struct front_conn *conn, struct slice input);
 
 /* ---- linger.c: what nobody wants any more ---- */
 
@@ -147,6 +161,12 @@ void linger_dismiss(struct front_conn *conn);
 /* Takes input as far as the state allows and holds the rest. False: the connection has been closed.
  */
 bool conn_take(struct front_conn *conn, struct slice input);
+
+/* Whether what stands at the reader cannot be taken yet. */
+bool conn_must_hold(const struct front_conn *conn);
+
+/* Appends to what is held. False: there is no memory, and the connection has been closed. */
+bool conn_keep(struct front_conn *conn, struct slice input);
 
 /* ---- request.c: what the records of a request mean ---- */
 
