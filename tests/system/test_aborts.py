@@ -11,7 +11,7 @@ import struct
 import threading
 
 import weirtest
-from weirtest import Case, Lighttpd, Nginx, Weir, fcgi, wait_until
+from weirtest import Case, HAProxy, Lighttpd, Nginx, Weir, fcgi, wait_until
 from weirtest.client import connect
 from weirtest.process import free_port
 
@@ -317,6 +317,28 @@ class BehindNginx(StreamTests, HttpTests, Aborts):
     @classmethod
     def make_front(cls):
         return Nginx(cls.place, cls.weir.socket, store_uploads=False)
+
+
+class SilentHAProxy(HAProxy):
+    def is_ready(self):
+        connect(self.port).close()
+        return True
+
+
+class BehindHAProxy(HttpTests, Aborts):
+    """It does not look at a client whose whole request it has, unless it has to send him something,
+    whatever `option abortonclose` says (2.6)."""
+
+    needs = ("haproxy",)
+    test_upload = StreamTests.test_upload
+    test_upload_that_is_not_read = StreamTests.test_upload_that_is_not_read
+
+    @classmethod
+    def make_front(cls):
+        return SilentHAProxy(cls.place, cls.weir.socket)
+
+    def test_in_the_middle_of_the_answer(self):
+        self.assert_abort(lambda: self.begun("do=flows"), self.asked())
 
 
 class BehindLighttpd(HttpTests, Aborts):
