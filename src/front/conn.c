@@ -21,6 +21,9 @@ enum {
 /* A body that is held for so long is looked behind. */
 static const int64_t ahead_after_us = 100000;
 
+/* For the rest of what is no request yet, while we stop. */
+static const int64_t last_silence_us = 1000000;
+
 static void on_input(void *context, struct slice data);
 static void on_eof(void *context);
 static void on_drained(void *context);
@@ -110,10 +113,10 @@ conn_open(struct front *front, int fd, void *listener)
 	stream_watch_close(conn->stream);
 	stream_trust_half_closed(conn->stream, true);
 	stream_set_send_timeout(conn->stream, front->settings.send_timeout_us);
+	conn->head_until_us = loop_now_us(front->loop) + front->settings.head_timeout_us;
 	stream_set_deadline(conn->stream,
-		loop_now_us(front->loop) +
-			(front->stopping ? front->settings.stop_grace_us
-					 : front->settings.head_timeout_us));
+		front->stopping ? loop_now_us(front->loop) + front->settings.stop_grace_us
+				: conn->head_until_us);
 	stream_resume(conn->stream);
 }
 
@@ -128,6 +131,19 @@ conn_close(struct front_conn *conn)
 	buf_release(&conn->manage);
 	buf_release(&conn->held);
 	free(conn);
+}
+
+void
+conn_hasten(struct front_conn *conn)
+{
+	const int64_t now = loop_now_us(conn->front->loop), at = now + last_silence_us;
+
+	if (conn->state != CONN_HEAD &&
+		(conn->state != CONN_IDLE || fcgi_reader_is_between(&conn->reader)))
+		return;
+	if (conn->head_until_us == 0)
+		conn->head_until_us = now + conn->front->settings.head_timeout_us;
+	stream_set_deadline(conn->stream, at < conn->head_until_us ? at : conn->head_until_us);
 }
 
 static bool
@@ -171,6 +187,7 @@ go_idle(struct front_conn *conn)
 {
 	request_release(conn);
 	conn->pipelined = false;
+	conn->head_until_us = 0;
 	stream_set_deadline(conn->stream, 0);
 	front_move(conn, &conn->front->idle);
 	if (conn->holding || stream_is_paused(conn->stream))
@@ -196,8 +213,8 @@ conn_go(struct front_conn *conn, enum conn_state state)
 		break;
 	case CONN_HEAD:
 		front_move(conn, &front->active);
-		stream_set_deadline(
-			conn->stream, loop_now_us(front->loop) + front->settings.head_timeout_us);
+		conn->head_until_us = loop_now_us(front->loop) + front->settings.head_timeout_us;
+		stream_set_deadline(conn->stream, conn->head_until_us);
 		break;
 	case CONN_BUSY:
 		stream_set_deadline(conn->stream, 0);
@@ -234,8 +251,8 @@ on_input(void *context, struct slice data)
 			conn_close(conn);
 	} else if (conn->holding) {
 		ahead_take(conn, data);
-	} else {
-		(void)conn_take(conn, data);
+	} else if (conn_take(conn, data) && conn->front->stopping) {
+		conn_hasten(conn);
 	}
 }
 
@@ -320,7 +337,7 @@ on_expired(void *context)
 		break;
 	case CONN_HEAD:
 		counter_add(COUNT_HEAD_TIMEOUTS, 1);
-		conn_close(conn);
+		linger_dismiss(conn);
 		break;
 	case CONN_BUSY:
 		if (!waits_for_body(conn)) {

@@ -74,6 +74,7 @@ struct front_conn {
 	bool pipelined; /* the reader stands in the BEGIN_REQUEST that follows the current request
 			 */
 	bool peer_ended;
+	int64_t head_until_us; /* by then a request's head is there; 0: none has begun to come */
 	uint64_t discarded; /* bytes, in SKIP and LINGER */
 	int64_t discard_until_us; /* 0: not before all that is queued has left */
 };
@@ -126,6 +127,9 @@ void conn_tell_body_end(struct front_conn *conn);
 /* The deadline of a request that is busy, set anew or taken away as it stands: of a body that is
  * waited for, or when one that is held is to be looked behind. */
 void conn_set_body_deadline(struct front_conn *conn);
+
+/* While we stop: what has begun to come, but is no request yet, has a second of silence left. */
+void conn_hasten(struct front_conn *conn);
 
 /* ---- ahead.c: what comes behind a body that is held ---- */
 

@@ -248,13 +248,16 @@ on_none(void *context)
 	tell_if_empty(front);
 }
 
-/* Connections between two requests go at the deadline, unless one has come by then. */
+/* Connections between two requests go at the deadline, unless one has come by then. What has begun
+ * to come may go on. */
 static void
 end_idle(struct conn_list *list, int64_t at_us)
 {
 	for (struct front_conn *conn = list->first; conn != NULL; conn = conn->next) {
 		if (conn->state == CONN_IDLE && fcgi_reader_is_between(&conn->reader))
 			stream_set_deadline(conn->stream, at_us);
+		else
+			conn_hasten(conn);
 	}
 }
 
