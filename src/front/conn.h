@@ -208,13 +208,10 @@ enum head_result {
 	HEAD_SHORTAGE, /* memory or descriptors are out: not the peer's doing */
 };
 
-/* Checks request->params and fills request->env. err says what is wrong. */
+/* Checks request->params, where one CONTENT_LENGTH is left if there are several that agree, and
+ * fills request->env and request->body_length. err says what is wrong. */
 enum head_result head_parse(struct head_parser *parser, struct front_request *request,
 	uint64_t max_params, struct err *err) WEIR_MUST_CHECK;
-
-/* CONTENT_LENGTH; UINT64_MAX if there is none. -1: err says why it cannot be. */
-int head_content_length(
-	const struct front_request *request, uint64_t *length, struct err *err) WEIR_MUST_CHECK;
 
 /* -1: there are two clients' addresses, and err says so. */
 int head_check_address(const struct front_request *request, struct err *err) WEIR_MUST_CHECK;
