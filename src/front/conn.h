@@ -92,6 +92,7 @@ struct front {
 	bool stopping, accepting;
 	enum front_rest rest; /* when stopping */
 	struct deferred empty;
+	struct deferred shrink; /* there are more than max_connections */
 };
 
 static inline struct front_conn *
