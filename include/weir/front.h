@@ -110,7 +110,8 @@ unsigned front_cut_all(struct front *front);
 
 enum front_role front_role_of(const struct front_request *request);
 
-/* The name-value pairs as they came, for passing on. */
+/* The name-value pairs as they came, for passing on; but CONTENT_LENGTH is there once at the most.
+ */
 struct slice front_params(const struct front_request *request);
 
 /* What libfcgi made of them: "NAME=value", NULL behind the last. In the request's arena. */

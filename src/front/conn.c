@@ -14,9 +14,15 @@
 #include <unistd.h>
 
 enum {
-	HELD_MAX = 256 * 1024, /* nothing is read while something is held: one read at the most */
+	HELD_MAX = 256 * 1024, /* a read and, if that is looked behind, what ahead.c reads */
 	MANAGE_MAX = 4096,
 };
+
+/* A body that is held for so long is looked behind. */
+static const int64_t ahead_after_us = 100000;
+
+/* For the rest of what is no request yet, while we stop. */
+static const int64_t last_silence_us = 1000000;
 
 static void on_input(void *context, struct slice data);
 static void on_eof(void *context);
@@ -58,8 +64,12 @@ take_held(void *context)
 	struct front_conn *conn = context;
 	struct buf held = conn->held;
 
+	/* Output has left, but not enough, or a body is still not wanted. */
+	if (conn->holding && conn_must_hold(conn))
+		return;
 	buf_init(&conn->held, HELD_MAX);
 	conn->holding = false;
+	conn->looks_ahead = false;
 	const bool going = conn_take(conn, buf_slice(&held));
 
 	buf_release(&held);
@@ -70,6 +80,8 @@ take_held(void *context)
 		stream_resume(conn->stream);
 	if (conn->state == CONN_BUSY)
 		conn_set_body_deadline(conn);
+	if (conn->peer_ended && !conn->holding)
+		on_eof(conn);
 }
 
 void
@@ -101,10 +113,10 @@ conn_open(struct front *front, int fd, void *listener)
 	stream_watch_close(conn->stream);
 	stream_trust_half_closed(conn->stream, true);
 	stream_set_send_timeout(conn->stream, front->settings.send_timeout_us);
+	conn->head_until_us = loop_now_us(front->loop) + front->settings.head_timeout_us;
 	stream_set_deadline(conn->stream,
-		loop_now_us(front->loop) +
-			(front->stopping ? front->settings.stop_grace_us
-					 : front->settings.head_timeout_us));
+		front->stopping ? loop_now_us(front->loop) + front->settings.stop_grace_us
+				: conn->head_until_us);
 	stream_resume(conn->stream);
 }
 
@@ -122,14 +134,35 @@ conn_close(struct front_conn *conn)
 }
 
 void
+conn_hasten(struct front_conn *conn)
+{
+	const int64_t now = loop_now_us(conn->front->loop), at = now + last_silence_us;
+
+	if (conn->state != CONN_HEAD &&
+		(conn->state != CONN_IDLE || fcgi_reader_is_between(&conn->reader)))
+		return;
+	if (conn->head_until_us == 0)
+		conn->head_until_us = now + conn->front->settings.head_timeout_us;
+	stream_set_deadline(conn->stream, at < conn->head_until_us ? at : conn->head_until_us);
+}
+
+static bool
+waits_for_body(const struct front_conn *conn)
+{
+	return conn->request.body_wanted && !conn->request.body_ended && !conn->holding;
+}
+
+void
 conn_set_body_deadline(struct front_conn *conn)
 {
-	const struct front_request *request = &conn->request;
-	const bool waiting = request->body_wanted && !request->body_ended && !conn->holding;
+	const int64_t now = loop_now_us(conn->front->loop);
+	int64_t at = 0;
 
-	stream_set_deadline(conn->stream,
-		waiting ? loop_now_us(conn->front->loop) + conn->front->settings.body_timeout_us
-			: 0);
+	if (waits_for_body(conn))
+		at = now + conn->front->settings.body_timeout_us;
+	else if (ahead_may_begin(conn))
+		at = now + ahead_after_us;
+	stream_set_deadline(conn->stream, at);
 }
 
 /* A body that ends before its CONTENT_LENGTH is what a client leaves that has gone; an application
@@ -154,9 +187,10 @@ go_idle(struct front_conn *conn)
 {
 	request_release(conn);
 	conn->pipelined = false;
+	conn->head_until_us = 0;
 	stream_set_deadline(conn->stream, 0);
 	front_move(conn, &conn->front->idle);
-	if (stream_is_paused(conn->stream))
+	if (conn->holding || stream_is_paused(conn->stream))
 		loop_defer(conn->front->loop, &conn->take_held);
 }
 
@@ -179,8 +213,8 @@ conn_go(struct front_conn *conn, enum conn_state state)
 		break;
 	case CONN_HEAD:
 		front_move(conn, &front->active);
-		stream_set_deadline(
-			conn->stream, loop_now_us(front->loop) + front->settings.head_timeout_us);
+		conn->head_until_us = loop_now_us(front->loop) + front->settings.head_timeout_us;
+		stream_set_deadline(conn->stream, conn->head_until_us);
 		break;
 	case CONN_BUSY:
 		stream_set_deadline(conn->stream, 0);
@@ -212,10 +246,14 @@ on_input(void *context, struct slice data)
 {
 	struct front_conn *conn = context;
 
-	if (conn->state != CONN_LINGER)
-		(void)conn_take(conn, data);
-	else if (!linger_discard(conn, data.len))
-		conn_close(conn);
+	if (conn->state == CONN_LINGER) {
+		if (!linger_discard(conn, data.len))
+			conn_close(conn);
+	} else if (conn->holding) {
+		ahead_take(conn, data);
+	} else if (conn_take(conn, data) && conn->front->stopping) {
+		conn_hasten(conn);
+	}
 }
 
 /* The web server has ended: as a rule it has given up, but who only shuts its side still waits for
@@ -226,6 +264,9 @@ on_eof(void *context)
 	struct front_conn *conn = context;
 
 	conn->peer_ended = true;
+	/* Its last bytes are to be taken first (take_held). */
+	if (conn->holding && !stream_peer_is_gone(conn->stream))
+		return;
 	if (conn->state == CONN_BUSY && conn->request.body_ended &&
 		!stream_peer_is_gone(conn->stream))
 		return;
@@ -296,9 +337,13 @@ on_expired(void *context)
 		break;
 	case CONN_HEAD:
 		counter_add(COUNT_HEAD_TIMEOUTS, 1);
-		conn_close(conn);
+		linger_dismiss(conn);
 		break;
 	case CONN_BUSY:
+		if (!waits_for_body(conn)) {
+			ahead_begin(conn);
+			break;
+		}
 		counter_add(COUNT_BODY_TIMEOUTS, 1);
 		conn_lose_request(conn, FRONT_GONE_BODY_TIMEOUT);
 		conn_refuse(conn, REFUSAL_BODY_TIMEOUT, "the request's body stopped coming");

@@ -67,11 +67,14 @@ struct front_conn {
 	struct buf manage; /* the content of a management record */
 	struct buf held; /* input that cannot be taken yet: a body that nobody wants, a pipelined
 			    request, what is answered by us while answers are not read */
-	bool holding; /* and the stream is paused; `held` may be empty */
+	bool holding; /* and the stream is paused, unless it looks ahead; `held` may be empty */
+	bool looks_ahead; /* what comes is held, and looked at: see ahead.c */
+	struct fcgi_reader ahead; /* behind what has been looked at */
 	struct deferred take_held;
 	bool pipelined; /* the reader stands in the BEGIN_REQUEST that follows the current request
 			 */
 	bool peer_ended;
+	int64_t head_until_us; /* by then a request's head is there; 0: none has begun to come */
 	uint64_t discarded; /* bytes, in SKIP and LINGER */
 	int64_t discard_until_us; /* 0: not before all that is queued has left */
 };
@@ -89,6 +92,7 @@ struct front {
 	bool stopping, accepting;
 	enum front_rest rest; /* when stopping */
 	struct deferred empty;
+	struct deferred shrink; /* there are more than max_connections */
 };
 
 static inline struct front_conn *
@@ -121,8 +125,23 @@ void conn_lose_request(struct front_conn *conn, enum front_gone why);
 /* The end of the body that has come is told, once it is wanted. */
 void conn_tell_body_end(struct front_conn *conn);
 
-/* The body's deadline, set anew or taken away as the request stands. */
+/* The deadline of a request that is busy, set anew or taken away as it stands: of a body that is
+ * waited for, or when one that is held is to be looked behind. */
 void conn_set_body_deadline(struct front_conn *conn);
+
+/* While we stop: what has begun to come, but is no request yet, has a second of silence left. */
+void conn_hasten(struct front_conn *conn);
+
+/* ---- ahead.c: what comes behind a body that is held ---- */
+
+/* Whether the request may be given up unseen, as something of it is not read. */
+bool ahead_may_begin(const struct front_conn *conn);
+
+/* Reads on and looks for FCGI_ABORT_REQUEST and the end. The request may be gone behind it. */
+void ahead_begin(struct front_conn *conn);
+
+/* What comes while `holding`, behind what is held. Without memory the connection is closed. */
+void ahead_take(struct front_conn *conn, struct slice input);
 
 /* ---- linger.c: what nobody wants any more ---- */
 
@@ -147,6 +166,12 @@ void linger_dismiss(struct front_conn *conn);
 /* Takes input as far as the state allows and holds the rest. False: the connection has been closed.
  */
 bool conn_take(struct front_conn *conn, struct slice input);
+
+/* Whether what stands at the reader cannot be taken yet. */
+bool conn_must_hold(const struct front_conn *conn);
+
+/* Appends to what is held. False: there is no memory, and the connection has been closed. */
+bool conn_keep(struct front_conn *conn, struct slice input);
 
 /* ---- request.c: what the records of a request mean ---- */
 
@@ -184,13 +209,10 @@ enum head_result {
 	HEAD_SHORTAGE, /* memory or descriptors are out: not the peer's doing */
 };
 
-/* Checks request->params and fills request->env. err says what is wrong. */
+/* Checks request->params, where one CONTENT_LENGTH is left if there are several that agree, and
+ * fills request->env and request->body_length. err says what is wrong. */
 enum head_result head_parse(struct head_parser *parser, struct front_request *request,
 	uint64_t max_params, struct err *err) WEIR_MUST_CHECK;
-
-/* CONTENT_LENGTH; UINT64_MAX if there is none. -1: err says why it cannot be. */
-int head_content_length(
-	const struct front_request *request, uint64_t *length, struct err *err) WEIR_MUST_CHECK;
 
 /* -1: there are two clients' addresses, and err says so. */
 int head_check_address(const struct front_request *request, struct err *err) WEIR_MUST_CHECK;

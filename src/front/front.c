@@ -4,6 +4,10 @@
  * Idle connections stand in a list of their own, the longest idle first. When max_connections is
  * reached the longest idle one makes room; when none is idle, new ones wait in the kernel's backlog
  * until one ends. Stopping is no exception: what waits then is taken as room comes about.
+ *
+ * One on which a request waits unread is about to be busy, and makes no room. When there are only
+ * such, there are a few connections too many, EXCESS_MAX at the most, and for each turn in which
+ * one becomes idle then, one goes.
  */
 #include "conn.h"
 
@@ -14,7 +18,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-enum { ACCEPT_BATCH = 16, LOOKS_MAX = 64 };
+enum { ACCEPT_BATCH = 16, LOOKS_MAX = 64, EXCESS_MAX = 64 };
 
 struct front_listener {
 	struct front_listener *next;
@@ -46,6 +50,8 @@ take_settings(struct front *front, const struct front_settings *given)
 		settings->stop_grace_us = FRONT_STOP_GRACE_US;
 }
 
+static void shrink(void *context);
+
 static void
 list_init(struct conn_list *list)
 {
@@ -67,6 +73,8 @@ front_new(struct loop *loop, const struct front_settings *settings,
 	front->handler = handler;
 	front->context = context;
 	front->accepting = true;
+	front->shrink.run = shrink;
+	front->shrink.context = front;
 	front->send_log = (struct log_throttle){ .period_us = 60 * US_PER_S, .burst = 1 };
 	front->shortage_log = front->send_log;
 	list_init(&front->idle);
@@ -103,6 +111,7 @@ front_free(struct front *front)
 		return;
 	assert(front->idle.first == NULL && front->active.first == NULL);
 	loop_undefer(front->loop, &front->empty);
+	loop_undefer(front->loop, &front->shrink);
 	drop_listeners(front);
 	head_parser_free(front->parser);
 	free(front);
@@ -129,10 +138,20 @@ set_accepting(struct front *front, bool accepting)
 	}
 }
 
-static bool
-is_crowded(const struct front *front)
+static uint64_t
+connections(const struct front *front)
 {
-	return front->idle.count + front->active.count >= front->settings.max_connections;
+	return (uint64_t)front->idle.count + front->active.count;
+}
+
+/* As long as there is room, or a connection can be made to go. */
+static bool
+may_accept(const struct front *front)
+{
+	const uint64_t most = front->settings.max_connections;
+
+	return connections(front) < most ||
+		(front->idle.first != NULL && connections(front) - most < EXCESS_MAX);
 }
 
 void
@@ -146,12 +165,10 @@ front_note_shortage(struct front *front, const char *what)
 			LOG_TEXT("reason", what), LOG_KEPT_BACK(held));
 }
 
-/* One on which a request waits unread is about to be busy. When there are only such, there are a
- * few connections too many until they are. */
 static void
 make_room(struct front *front)
 {
-	struct front_conn *conn = is_crowded(front) ? front->idle.first : NULL;
+	struct front_conn *conn = front->idle.first;
 	unsigned looked = 0;
 
 	while (conn != NULL && stream_has_input(conn->stream))
@@ -163,12 +180,22 @@ make_room(struct front *front)
 }
 
 static void
+shrink(void *context)
+{
+	struct front *front = context;
+
+	if (connections(front) > front->settings.max_connections)
+		make_room(front);
+}
+
+static void
 on_accept(void *context, int fd)
 {
 	struct front_listener *listener = context;
 	struct front *front = listener->front;
 
-	make_room(front);
+	if (connections(front) >= front->settings.max_connections)
+		make_room(front);
 	conn_open(front, fd, listener->tag);
 }
 
@@ -226,8 +253,9 @@ front_move(struct front_conn *conn, struct conn_list *list)
 		list->end = &conn->next;
 		list->count++;
 	}
-	/* As long as there is room, or a connection can be made to go. */
-	set_accepting(front, !is_crowded(front) || front->idle.first != NULL);
+	if (list == &front->idle && connections(front) > front->settings.max_connections)
+		loop_defer(front->loop, &front->shrink);
+	set_accepting(front, may_accept(front));
 	tell_if_empty(front);
 }
 
@@ -248,13 +276,16 @@ on_none(void *context)
 	tell_if_empty(front);
 }
 
-/* Connections between two requests go at the deadline, unless one has come by then. */
+/* Connections between two requests go at the deadline, unless one has come by then. What has begun
+ * to come may go on. */
 static void
 end_idle(struct conn_list *list, int64_t at_us)
 {
 	for (struct front_conn *conn = list->first; conn != NULL; conn = conn->next) {
 		if (conn->state == CONN_IDLE && fcgi_reader_is_between(&conn->reader))
 			stream_set_deadline(conn->stream, at_us);
+		else
+			conn_hasten(conn);
 	}
 }
 

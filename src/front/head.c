@@ -1,6 +1,6 @@
 /*
- * Heads of requests. A head is judged here before libfcgi sees it (libfcgi.c), pair by pair, and
- * what the front itself believes of it is judged afterwards: how long the body is, and who asks.
+ * Heads of requests. A head is judged here before libfcgi sees it (libfcgi.c), pair by pair, with
+ * how long the body is; who asks and which web server it is, is judged afterwards.
  */
 #include "conn.h"
 
@@ -42,15 +42,100 @@ check_pairs(struct slice pairs, uint64_t max_params, uint64_t *count, struct err
 	return HEAD_SOUND;
 }
 
+/* nginx's way to say that there is none, and Caddy's that it does not know. */
+static bool
+says_none(struct slice value)
+{
+	return value.len == 0 || slice_is(value, SLICE("-1"));
+}
+
+/* What CONTENT_LENGTH says, however often it is there. */
+struct length {
+	unsigned count;
+	struct slice said; /* a number, if one of them is */
+	uint64_t bytes; /* UINT64_MAX: no number */
+};
+
+static int
+read_length(struct slice pairs, struct length *length, struct err *err)
+{
+	struct slice name, value;
+	uint64_t bytes;
+
+	*length = (struct length){ .bytes = UINT64_MAX };
+	while (fcgi_pair_next(&pairs, &name, &value) > 0) {
+		if (!slice_is(name, SLICE("CONTENT_LENGTH")))
+			continue;
+		length->count++;
+		if (says_none(value)) {
+			if (length->said.len == 0)
+				length->said = value;
+			continue;
+		}
+		if (parse_uint(value, INT64_MAX, &bytes) != 0)
+			return err_set(err, "CONTENT_LENGTH is no number");
+		if (length->bytes != UINT64_MAX && length->bytes != bytes)
+			return err_set(err, "CONTENT_LENGTH comes twice, with different values");
+		length->said = value;
+		length->bytes = bytes;
+	}
+	return 0;
+}
+
+/* The application gets one: of two it might take the other. No pair becomes longer. */
+static int
+unite_lengths(struct front_request *request, struct slice said)
+{
+	struct slice pairs = buf_slice(&request->params), name, value;
+	bool has_one = false;
+	struct buf united;
+
+	buf_init(&united, request->params.max);
+	while (fcgi_pair_next(&pairs, &name, &value) > 0) {
+		if (slice_is(name, SLICE("CONTENT_LENGTH"))) {
+			if (has_one)
+				continue;
+			has_one = true;
+			value = said;
+		}
+		if (fcgi_pair_put(&united, name, value) != 0) {
+			buf_release(&united);
+			return -1;
+		}
+	}
+	buf_release(&request->params);
+	request->params = united;
+	return 0;
+}
+
+/* An authorizer has no body (6.3), whatever its CONTENT_LENGTH says. */
+static enum head_result
+settle_length(struct front_request *request, struct err *err)
+{
+	struct length length;
+
+	if (request->role == FRONT_AUTHORIZER)
+		return HEAD_SOUND;
+	if (read_length(buf_slice(&request->params), &length, err) != 0)
+		return HEAD_BAD;
+	if (length.count > 1 && unite_lengths(request, length.said) != 0) {
+		(void)err_set(err, "no memory for the head");
+		return HEAD_SHORTAGE;
+	}
+	request->body_length = length.bytes;
+	return HEAD_SOUND;
+}
+
 enum head_result
 head_parse(struct head_parser *parser, struct front_request *request, uint64_t max_params,
 	struct err *err)
 {
 	uint64_t count;
-	const enum head_result checked =
-		check_pairs(buf_slice(&request->params), max_params, &count, err);
+	enum head_result result = check_pairs(buf_slice(&request->params), max_params, &count, err);
 
-	return checked == HEAD_SOUND ? libfcgi_parse(parser, request, count, err) : checked;
+	if (result == HEAD_SOUND)
+		result = settle_length(request, err);
+	return result == HEAD_SOUND ? libfcgi_parse(parser, request, count, err) : result;
 }
 
 /* The last of that name, as in an environment that was filled in this order. */
@@ -82,31 +167,6 @@ head_check_address(const struct front_request *request, struct err *err)
 		if (first != NULL && strcmp(first, entry) != 0)
 			return err_set(err, "REMOTE_ADDR comes twice, with different values");
 		first = entry;
-	}
-	return 0;
-}
-
-int
-head_content_length(const struct front_request *request, uint64_t *length, struct err *err)
-{
-	*length = UINT64_MAX;
-	for (size_t i = 0; request->env[i] != NULL; i++) {
-		const struct slice entry = slice_of(request->env[i]),
-				   name = SLICE("CONTENT_LENGTH=");
-		uint64_t one;
-
-		if (!slice_has_prefix(entry, name))
-			continue;
-		const struct slice value = slice_skip(entry, name.len);
-
-		/* nginx's way to say that there is none, and Caddy's that it does not know. */
-		if (value.len == 0 || slice_is(value, SLICE("-1")))
-			continue;
-		if (parse_uint(value, INT64_MAX, &one) != 0)
-			return err_set(err, "CONTENT_LENGTH is no number");
-		if (*length != UINT64_MAX && *length != one)
-			return err_set(err, "CONTENT_LENGTH comes twice, with different values");
-		*length = one;
 	}
 	return 0;
 }

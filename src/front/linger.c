@@ -40,6 +40,7 @@ linger_begin(struct front_conn *conn)
 	conn->discard_until_us = 0;
 	buf_release(&conn->held);
 	conn->holding = false;
+	conn->looks_ahead = false;
 	stream_set_deadline(conn->stream, 0);
 	stream_finish(conn->stream);
 	stream_resume(conn->stream);

@@ -5,7 +5,7 @@
  *
  * The reader hands out content as it comes, so the state of a half-read record is the reader's.
  * Input that must wait (a body before it is wanted, a request behind the current one) is held in
- * front of the next read.
+ * front of the next read; what follows it may be looked at meanwhile (ahead.c).
  */
 #include "conn.h"
 
@@ -140,8 +140,8 @@ must_wait_for_output(const struct front_conn *conn)
 		(record->id == FCGI_NULL_REQUEST_ID || record->type == FCGI_BEGIN_REQUEST);
 }
 
-static bool
-must_hold(const struct front_conn *conn)
+bool
+conn_must_hold(const struct front_conn *conn)
 {
 	if (must_wait_for_output(conn))
 		return true;
@@ -154,11 +154,17 @@ must_hold(const struct front_conn *conn)
 		conn->reader.content_left > 0 && conn->reader.record.id == conn->request.id;
 }
 
+bool
+conn_keep(struct front_conn *conn, struct slice input)
+{
+	return buf_append_slice(&conn->held, input) == 0 || run_short(conn);
+}
+
 static bool
 hold(struct front_conn *conn, struct slice input)
 {
-	if (buf_append_slice(&conn->held, input) != 0)
-		return run_short(conn);
+	if (!conn_keep(conn, input))
+		return false;
 	conn->holding = true;
 	stream_pause(conn->stream);
 	if (conn->state == CONN_BUSY)
@@ -173,7 +179,7 @@ conn_take(struct front_conn *conn, struct slice input)
 	bool going = true;
 
 	while (going && conn->state != CONN_LINGER) {
-		if (must_hold(conn))
+		if (conn_must_hold(conn))
 			return hold(conn, input);
 		switch (fcgi_read(&conn->reader, &input, &content)) {
 		case FCGI_NEED_MORE:

@@ -92,10 +92,6 @@ request_head_complete(struct front_conn *conn)
 
 	if (result == HEAD_SOUND && head_check_address(request, &err) != 0)
 		result = HEAD_BAD;
-	/* An authorizer has no body (6.3), whatever its CONTENT_LENGTH says. */
-	if (result == HEAD_SOUND && request->role == FRONT_RESPONDER &&
-		head_content_length(request, &request->body_length, &err) != 0)
-		result = HEAD_BAD;
 	switch (result) {
 	case HEAD_SOUND:
 		break;

@@ -87,6 +87,69 @@ request_that_is_not_read_yet_is_not_dropped_to_make_room(void **state)
 		(void)close(fds[i]);
 }
 
+enum { KEPT = 80, EXCESS = 64, NEW_A_ROUND = 16, ROUNDS = 8 };
+
+/* New ones come, and then a request on each that is kept; all are there when the front looks.
+ * What has been dropped meanwhile is -1. */
+static void
+come_before_requests(int *fresh, int *kept)
+{
+	pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+	/* The turn that answered has ended: who is dropped in it has been. */
+	rig_want_body(&rig);
+	(void)pthread_mutex_lock(&lock);
+	assert_int_equal(loop_post(rig.thread.loop, wait_for_lock, &lock), 0);
+	for (size_t i = 0; i < NEW_A_ROUND; i++)
+		fresh[i] = rig_connect(&rig);
+	for (size_t i = 0; i < KEPT; i++) {
+		if (kept[i] >= 0 && is_quiet(kept[i])) {
+			ask_whole(kept[i], dump, true);
+		} else if (kept[i] >= 0) {
+			(void)close(kept[i]);
+			kept[i] = -1;
+		}
+	}
+	(void)pthread_mutex_unlock(&lock);
+	for (size_t i = 0; i < KEPT; i++) {
+		if (kept[i] >= 0)
+			assert_answer_of(kept[i], 0);
+	}
+}
+
+static void
+connections_beyond_the_limit_are_bounded_and_become_fewer(void **state)
+{
+	int kept[KEPT], fresh[ROUNDS * NEW_A_ROUND];
+	int64_t most = 0;
+
+	(void)state;
+	ask_allow(KEPT);
+	for (size_t i = 0; i < KEPT; i++) {
+		kept[i] = rig_connect(&rig);
+		ask_whole(kept[i], dump, true);
+		assert_answer_of(kept[i], 0);
+	}
+	for (size_t i = 0; i < ROUNDS; i++) {
+		come_before_requests(fresh + i * NEW_A_ROUND, kept);
+		most = rig_connections() > most ? rig_connections() : most;
+	}
+	assert_row(most > KEPT && most <= KEPT + EXCESS, "%lld", (long long)most);
+	/* All have their turn. */
+	for (size_t i = 0; i < LENGTH_OF(fresh); i++) {
+		ask_whole(fresh[i], dump, true);
+		assert_answer_of(fresh[i], 0);
+		assert_true(rig_connections() <= KEPT + EXCESS);
+	}
+	assert_within_s(rig_connections() <= KEPT, 1);
+	for (size_t i = 0; i < LENGTH_OF(fresh); i++)
+		(void)close(fresh[i]);
+	for (size_t i = 0; i < KEPT; i++) {
+		if (kept[i] >= 0)
+			(void)close(kept[i]);
+	}
+}
+
 static void
 answer_that_is_not_read_yet_is_not_dropped_to_make_room(void **state)
 {
@@ -206,6 +269,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(longest_idle_connection_makes_room_for_a_new_one),
 		TEST(request_that_is_not_read_yet_is_not_dropped_to_make_room),
+		TEST(connections_beyond_the_limit_are_bounded_and_become_fewer),
 		TEST(answer_that_is_not_read_yet_is_not_dropped_to_make_room),
 		TEST(without_an_idle_connection_new_ones_wait_for_their_turn),
 		TEST(thousand_half_heads_delay_nobody),

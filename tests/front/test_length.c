@@ -207,6 +207,64 @@ content_length_that_is_none_is_400(void **state)
 	assert_int_equal(rig_look(&rig).requests, 0);
 }
 
+static unsigned
+count_in(struct slice text, struct slice word)
+{
+	unsigned count = 0;
+
+	for (; text.len >= word.len; text = slice_skip(text, 1))
+		count += slice_has_prefix(text, word) ? 1 : 0;
+	return count;
+}
+
+/* In the environment, and in the parameters that are passed on. */
+static void
+content_length_that_comes_twice_is_passed_on_once(void **state)
+{
+	static const struct {
+		const char *first, *second, *passed_on;
+	} rows[] = {
+		{ "3", "3", "3" },
+		{ "3", "", "3" },
+		{ "", "3", "3" },
+		{ "-1", "3", "3" },
+		{ "3", "-1", "3" },
+		{ "3", "03", "03" },
+		{ "", "", "" },
+		{ "", "-1", "-1" },
+		{ "-1", "", "-1" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH_OF(rows); i++) {
+		for (unsigned reads = 0; reads < 2; reads++) {
+			const char *const params[] = { "CONTENT_LENGTH", rows[i].first, "MODE",
+				reads != 0 ? "body" : "dump", "CONTENT_LENGTH", rows[i].second,
+				"BEHIND", "x", NULL };
+			const int fd = rig_connect(&rig);
+			struct answer answer;
+			char line[40];
+
+			answer_to(&answer, fd,
+				&(const struct request_spec){
+					.params = params, .body = SLICE("abc") });
+			assert_int_equal(answer_status(&answer), 200);
+			(void)snprintf(line, sizeof line, "CONTENT_LENGTH=%s\n", rows[i].passed_on);
+			if (reads != 0) {
+				assert_usual_body(&answer);
+			} else {
+				const struct slice seen = answer_body(&answer);
+
+				assert_int_equal(count_in(seen, slice_of(line)), 1);
+				assert_int_equal(count_in(seen, SLICE("CONTENT_LENGTH")), 2);
+				assert_int_equal(count_in(seen, SLICE("BEHIND")), 2);
+			}
+			answer_release(&answer);
+			(void)close(fd);
+		}
+	}
+}
+
 int
 main(void)
 {
@@ -218,6 +276,7 @@ main(void)
 		TEST(body_without_its_length_ends_where_it_ends),
 		TEST(body_without_its_length_that_breaks_off_is_no_body),
 		TEST(content_length_that_is_none_is_400),
+		TEST(content_length_that_comes_twice_is_passed_on_once),
 	};
 	struct err err;
 

@@ -64,6 +64,68 @@ stop_does_not_wait_for_a_connection_that_never_spoke(void **state)
 	assert_soon(rig_look(&rig).empty == 1);
 }
 
+/* On a new connection and on a kept one, before and while it stops, in a record's head and body. */
+static void
+half_a_record_delays_the_end_by_a_second_of_silence(void **state)
+{
+	static const size_t parts[] = { 1, 8, 12, 16, 20, 40 };
+	int fds[3 * LENGTH_OF(parts)];
+	struct buf bytes;
+
+	(void)state;
+	bytes_init(&bytes);
+	put_usual(&bytes);
+	for (size_t i = 0; i < LENGTH_OF(fds); i++) {
+		fds[i] = rig_connect(&rig);
+		if (i % 3 == 1) {
+			ask_whole(fds[i], dump, true);
+			assert_answer_of(fds[i], 0);
+		}
+		if (i % 3 != 2)
+			assert_true(socket_send(fds[i], slice_make(bytes.data, parts[i / 3])));
+	}
+	assert_soon(rig_connections() == LENGTH_OF(fds));
+	assert_rig_serves(&rig);
+	rig_stop(&rig);
+	for (size_t i = 2; i < LENGTH_OF(fds); i += 3)
+		assert_true(socket_send(fds[i], slice_make(bytes.data, parts[i / 3])));
+	(void)poll(NULL, 0, 500);
+	assert_int_equal(rig_connections(), LENGTH_OF(fds));
+	assert_within_s(rig_connections() == 0 && rig_look(&rig).empty == 1, 3);
+	for (size_t i = 0; i < LENGTH_OF(fds); i++) {
+		assert_ended(fds[i]);
+		(void)close(fds[i]);
+	}
+	buf_release(&bytes);
+}
+
+/* It is silent for less than a second each time, and for more altogether. */
+static void
+half_a_head_may_come_slowly_while_it_stops(void **state)
+{
+	const int fd = rig_connect(&rig);
+	struct answer answer;
+	struct buf bytes;
+
+	(void)state;
+	bytes_init(&bytes);
+	put_usual(&bytes);
+	assert_true(socket_send(fd, slice_make(bytes.data, 5)));
+	assert_soon(rig_connections() == 1);
+	rig_stop(&rig);
+	for (size_t at = 5; at < 25; at += 10) {
+		(void)poll(NULL, 0, 600);
+		assert_true(socket_send(fd, slice_make(bytes.data + at, 10)));
+	}
+	assert_true(socket_send(fd, slice_skip(buf_slice(&bytes), 25)));
+	answer_read(&answer, fd, 1);
+	assert_usual_answer(&answer);
+	answer_release(&answer);
+	buf_release(&bytes);
+	(void)close(fd);
+	assert_soon(rig_look(&rig).empty == 1);
+}
+
 /* It was connected just before; its request comes just behind. */
 static void
 request_on_its_way_when_it_stops_is_served(void **state)
@@ -312,6 +374,8 @@ main(void)
 		TEST(stop_closes_what_is_idle_and_lets_requests_end),
 		TEST(stop_without_connections_is_over_at_once),
 		TEST(stop_does_not_wait_for_a_connection_that_never_spoke),
+		TEST(half_a_record_delays_the_end_by_a_second_of_silence),
+		TEST(half_a_head_may_come_slowly_while_it_stops),
 		TEST(request_on_its_way_when_it_stops_is_served),
 		TEST(request_unread_on_a_kept_connection_when_it_stops_is_served),
 		TEST(stop_does_not_cut_an_answer_that_is_still_being_read),

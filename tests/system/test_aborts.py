@@ -5,12 +5,13 @@ other way round: an application that goes in the middle of its answer is seen by
 
 import contextlib
 import os
+import select
 import socket
 import struct
 import threading
 
 import weirtest
-from weirtest import Case, Lighttpd, Nginx, Weir, fcgi, wait_until
+from weirtest import Case, HAProxy, Lighttpd, Nginx, Weir, fcgi, wait_until
 from weirtest.client import connect
 from weirtest.process import free_port
 
@@ -40,11 +41,14 @@ backend = application
 
 UPLOAD = 10 * 1024 * 1024
 PART = bytes(256 * 1024)
+# More than the application's socket and weir's queue for it take; what is left over is read ahead.
+MORE = bytes(400 * 1024)
 
 
 class Application:
-    """Does as the first word of QUERY_STRING says: `reads` the request and is silent, `begins` an
-    answer, `ends` in the middle of one, with or without END_REQUEST."""
+    """Does as the first word of QUERY_STRING says: `reads` the request and is silent, `stalls` and
+    reads no body, `begins` an answer and is silent or `flows` on, `ends` in the middle of one, with
+    or without END_REQUEST."""
 
     HEAD = b"Content-Type: text/plain\r\n\r\n"
 
@@ -77,6 +81,16 @@ class Application:
             self._answer(peer)
         self._count("open", -1)
 
+    @staticmethod
+    def _is_ended(peer, milliseconds=None):
+        end = select.poll()
+        end.register(peer, 0)
+        return end.poll(milliseconds) != []
+
+    def _flow(self, peer):
+        while not self._is_ended(peer, 20):
+            peer.sendall(fcgi.record(fcgi.STDOUT, b"and on"))
+
     def _answer(self, peer):
         file = peer.makefile("rb")
         params = b""
@@ -90,8 +104,15 @@ class Application:
                 params += content
             elif kind == fcgi.PARAMS:
                 self._count("asked", 1)
+                if b"do=stalls" in params:
+                    self._is_ended(peer)
+                    return
             elif kind == fcgi.STDIN and length == 0 and b"do=begins" in params:
                 peer.sendall(fcgi.record(fcgi.STDOUT, self.HEAD + b"begun"))
+            elif kind == fcgi.STDIN and length == 0 and b"do=flows" in params:
+                peer.sendall(fcgi.record(fcgi.STDOUT, self.HEAD + b"begun"))
+                self._flow(peer)
+                return
             elif kind == fcgi.STDIN and length == 0 and b"do=ends" in params:
                 length = b"Content-Length: 100\r\n" if b"said" in params else b""
                 peer.sendall(fcgi.record(fcgi.STDOUT, length + self.HEAD + b"begun"))
@@ -135,7 +156,7 @@ class Aborts(Case):
     def leave(self, peer):
         peer.close()
 
-    def assert_abort(self, begin, reached):
+    def assert_abort(self, begin, reached, leave=None):
         """`begin`: returns a connection on which a request has come so far."""
         before, gone = self.now(), self.gone()
         peer = begin()
@@ -143,7 +164,7 @@ class Aborts(Case):
         busy = self.now()
         self.assertEqual((busy["requests"], busy["leases"]),
                          (before["requests"] + 1, before["leases"] + 1))
-        self.leave(peer)
+        (leave or self.leave)(peer)
         wait_until(lambda: all(now <= before[name] for name, now in self.now().items()),
                    "nothing is left of the request", 1)
         self.assertEqual(self.gone() - gone, 1)
@@ -161,15 +182,15 @@ class FrontTests:
         before = self.application.asked
         return lambda: self.application.asked > before
 
-    def test_in_the_middle_of_the_answer(self):
-        def begin():
-            peer = self.request("/a.php", "do=begins")
-            received = b""
-            while b"begun" not in received:
-                received += peer.recv(65536)
-            return peer
+    def begun(self, query):
+        peer = self.request("/a.php", query)
+        received = b""
+        while b"begun" not in received:
+            received += peer.recv(65536)
+        return peer
 
-        self.assert_abort(begin, self.asked())
+    def test_in_the_middle_of_the_answer(self):
+        self.assert_abort(lambda: self.begun("do=begins"), self.asked())
 
 
 class WaitTests(FrontTests):
@@ -190,6 +211,9 @@ class StreamTests(WaitTests):
 
     def test_upload(self):
         self.assert_abort(lambda: self.request("/a.php", "do=reads", PART), self.asked())
+
+    def test_upload_that_is_not_read(self):
+        self.assert_abort(lambda: self.request("/a.php", "do=stalls", MORE), self.asked())
 
     def stored(self):
         directory = f"/proc/{self.weir.pid}/fd"
@@ -229,6 +253,18 @@ class Raw(StreamTests, Aborts):
             peer.close()
             wait_until(lambda: self.now() == before, "it is gone", 1)
         self.assertEqual(self.weir.metrics().total("weir_requests_total"), total)
+
+    def abort(self, peer):
+        peer.sendall(fcgi.record(fcgi.ABORT_REQUEST))
+        self.assertEqual(peer.recv(16)[1], fcgi.END_REQUEST)
+        peer.close()
+
+    def test_abort_of_an_upload(self):
+        """Whether the application reads the body or not."""
+        for query, part in (("do=reads", PART), ("do=stalls", MORE)):
+            with self.subTest(query=query):
+                self.assert_abort(lambda: self.request("/a.php", query, part), self.asked(),
+                                  self.abort)
 
     def test_application_that_ends_in_the_middle(self):
         """Without END_REQUEST; the head has gone and the client must see the rest missing."""
@@ -281,6 +317,28 @@ class BehindNginx(StreamTests, HttpTests, Aborts):
     @classmethod
     def make_front(cls):
         return Nginx(cls.place, cls.weir.socket, store_uploads=False)
+
+
+class SilentHAProxy(HAProxy):
+    def is_ready(self):
+        connect(self.port).close()
+        return True
+
+
+class BehindHAProxy(HttpTests, Aborts):
+    """It does not look at a client whose whole request it has, unless it has to send him something,
+    whatever `option abortonclose` says (2.6)."""
+
+    needs = ("haproxy",)
+    test_upload = StreamTests.test_upload
+    test_upload_that_is_not_read = StreamTests.test_upload_that_is_not_read
+
+    @classmethod
+    def make_front(cls):
+        return SilentHAProxy(cls.place, cls.weir.socket)
+
+    def test_in_the_middle_of_the_answer(self):
+        self.assert_abort(lambda: self.begun("do=flows"), self.asked())
 
 
 class BehindLighttpd(HttpTests, Aborts):

@@ -186,6 +186,16 @@ class DrainTests(Case):
             self.assertEqual(connection.reply().status, 200)
         self.assert_ended(0, most=DRAIN_S / 2)
 
+    def test_half_a_head_is_not_waited_for(self):
+        request = fcgi.request(fcgi.usual_params("/index.php", self.place.documents))
+        with fcgi.Connection(self.weir.socket) as new, fcgi.Connection(self.weir.socket) as kept:
+            kept.ask(fcgi.usual_params("/index.php", self.place.documents), keep=True)
+            new.send(request[:40])
+            kept.send(request[:10])
+            wait_until(lambda: self.weir.metrics().get("weir_connections") == 2, "it has come")
+            self.weir.signal(signal.SIGTERM)
+            self.assert_ended(0, least=0.7, most=DRAIN_S - 0.3)
+
     # ---- the process ----
 
     def test_idle_ends_at_once(self):
