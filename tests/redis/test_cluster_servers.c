@@ -4,6 +4,7 @@
 
 #include "weir/hash.h"
 #include "weir/log.h"
+#include "weir/memory.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -453,6 +454,46 @@ the_cluster_is_well_when_its_servers_are(void **state)
 	assert_false(breaker_is_open(node_of(1)->breaker));
 }
 
+/* Another process of the host, which one of the servers refuses for a reason of its own: that the
+ * cluster is well to us and not to it does not go to and fro between the two. */
+static void
+the_cluster_is_well_to_each_process_by_its_own_servers(void **state)
+{
+	static _Alignas(64) uint8_t host[MEMORY_AREA_SIZE], ours[MEMORY_AREA_SIZE],
+		theirs[MEMORY_AREA_SIZE];
+	const struct breaker_areas other_areas = { host, theirs, sizeof host };
+	struct cluster *of_us;
+	struct err err;
+
+	(void)state;
+	liars_areas = (struct breaker_areas){ host, ours, sizeof host };
+	open_halves();
+	struct breaker *breaker = redis_breaker(&rig.settings, &other_areas);
+	struct cluster *of_other =
+		cluster_new(rig.loop, rig.resolver, &rig.settings, &other_areas, breaker, &err);
+
+	assert_true(breaker != NULL && of_other != NULL);
+	run_loop_while(rig.loop, !of_other->has_map);
+	of_us = cluster;
+	cluster = of_other;
+	assert_true(breaker_open_own(node_of(1)->breaker, clock_monotonic_us() + 2 * US_PER_S));
+	node_changed(node_of(1));
+	cluster = of_us;
+	const int64_t until_us = clock_monotonic_us() + 1500 * US_PER_MS;
+
+	while (clock_monotonic_us() < until_us) {
+		assert_true(breaker_is_open(breaker));
+		assert_false(breaker_is_open(rig.breaker));
+		run_loop_for_ms(rig.loop, 10);
+	}
+	/* What a server is to both of them they share. */
+	assert_true(breaker_open(node_of(0)->breaker, clock_monotonic_us() + 2 * US_PER_S));
+	run_loop_while(rig.loop, !breaker_is_open(rig.breaker));
+	assert_true(breaker_is_open(breaker));
+	cluster_free(of_other);
+	breaker_free(breaker);
+}
+
 /* ---- silence ---- */
 
 /* It has had its time, and not another. */
@@ -536,6 +577,7 @@ main(void)
 		TEST(moved_checks_ask_for_the_map_once_a_second),
 		TEST(a_server_without_slots_goes_after_a_while),
 		TEST(the_cluster_is_well_when_its_servers_are),
+		TEST(the_cluster_is_well_to_each_process_by_its_own_servers),
 		TEST(a_silent_target_of_moved_and_of_ask_is_waited_for_no_longer),
 		TEST(a_target_of_moved_that_is_silent_at_once_is_waited_for_no_longer),
 		TEST(silence_at_cluster_slots_is_waited_for_no_longer),
