@@ -175,6 +175,54 @@ places_that_all_servers_keep_are_bounded_together(void **state)
 	assert_int_equal(kept + counter_sum(COUNT_LEASES_LEFT) - left, MANY);
 }
 
+static void
+release_at(unsigned liar, const struct made_limit *limit, uint64_t lease)
+{
+	char key[32];
+
+	store_release(cluster_store(cluster),
+		&(const struct check_item){
+			.limit = &limit->limit, .key = slice_of(key_of(liar, "l", key)) },
+		lease);
+}
+
+/* There is room for one less than is kept, and what would end last is what comes last. */
+static void
+assert_first_to_end_gives_way(unsigned soon, unsigned late)
+{
+	const int64_t left = counter_sum(COUNT_LEASES_LEFT);
+	struct made_limit brief;
+
+	make_limit(&brief, "l", "concurrent 2 lease 30s");
+	open_halves();
+	for (unsigned i = 0; i < LIARS; i++)
+		assert_true(breaker_open(node_of(i)->breaker, clock_monotonic_us() + 2 * US_PER_S));
+	release_at(late, &leased, 1);
+	release_at(soon, &brief, 2);
+	for (unsigned i = 2; i < KEPT_MAX; i++)
+		release_at(late, &leased, i + 1);
+	assert_int_equal(store_kept(cluster_store(cluster)), KEPT_MAX);
+	assert_int_equal(counter_sum(COUNT_LEASES_LEFT) - left, 0);
+	release_at(late, &leased, KEPT_MAX + 1);
+	assert_int_equal(node_of(soon)->redis->kept.calls.count, 0);
+	assert_int_equal(node_of(late)->redis->kept.calls.count, KEPT_MAX);
+	assert_int_equal(counter_sum(COUNT_LEASES_LEFT) - left, 1);
+}
+
+static void
+of_places_kept_for_all_servers_the_first_to_end_gives_way(void **state)
+{
+	(void)state;
+	assert_first_to_end_gives_way(0, 1);
+}
+
+static void
+of_places_kept_for_all_servers_the_first_to_end_gives_way_wherever_it_is(void **state)
+{
+	(void)state;
+	assert_first_to_end_gives_way(1, 0);
+}
+
 /* Half a map, as long as a whole one may be, from each. */
 static void
 answers_of_all_servers_are_bounded_together(void **state)
@@ -473,9 +521,10 @@ the_cluster_is_well_to_each_process_by_its_own_servers(void **state)
 		cluster_new(rig.loop, rig.resolver, &rig.settings, &other_areas, breaker, &err);
 
 	assert_true(breaker != NULL && of_other != NULL);
-	run_loop_while(rig.loop, !of_other->has_map);
 	of_us = cluster;
 	cluster = of_other;
+	/* Whoever becomes ready closes the breaker. */
+	run_loop_while(rig.loop, !cluster->has_map || !is_ready(0) || !is_ready(1));
 	assert_true(breaker_open_own(node_of(1)->breaker, clock_monotonic_us() + 2 * US_PER_S));
 	node_changed(node_of(1));
 	cluster = of_us;
@@ -566,6 +615,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(calls_of_all_servers_are_bounded_together),
 		TEST(places_that_all_servers_keep_are_bounded_together),
+		TEST(of_places_kept_for_all_servers_the_first_to_end_gives_way),
+		TEST(of_places_kept_for_all_servers_the_first_to_end_gives_way_wherever_it_is),
 		TEST(answers_of_all_servers_are_bounded_together),
 		TEST(a_place_is_left_only_if_it_may_stand_where_nobody_was_told),
 		TEST(a_place_is_left_if_who_was_told_late_does_not_have_it),
