@@ -1,169 +1,11 @@
 /* Sentinels that lie, are silent, or know better: who is asked, whom the store believes, and that
  * none of it takes longer than the deadline. */
-#include "../lib/sockets.h"
-#include "client.h"
-#include "fake.h"
+#include "spots.h"
 #include "weir/counter.h"
 #include "weir/log.h"
 #include "weir/memory.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
-#include <unistd.h>
-
-enum { SPOTS = 4 };
-
-/* ---- servers: sentinels and masters, each connection in a thread ---- */
-
-struct spot {
-	int listener;
-	uint16_t port;
-	pthread_t thread;
-	void (*serve)(struct spot *spot, struct fake_peer *peer);
-	_Atomic(const char *)
-		answer; /* of a sentinel: RESP; NULL: it is silent. Of a server: its role */
-	struct fake_seen seen;
-	_Atomic unsigned asked, logins;
-	/* Of a server: what it says to a check; "": it closes the connection; NULL: admitted. */
-	_Atomic(const char *) refusal;
-};
-
-static struct spot spots[SPOTS];
-static _Atomic bool is_mute; /* spots[0] answers no checks */
 static struct made_limit made;
-
-static void
-serve_spot(void *context, struct fake_peer *peer)
-{
-	struct spot *spot = context;
-
-	spot->serve(spot, peer);
-}
-
-static void *
-accept_all(void *context)
-{
-	struct spot *spot = context;
-
-	fake_accept_all(spot->listener, &spot->seen, serve_spot, spot);
-	return NULL;
-}
-
-static void
-serve_as_sentinel(struct spot *spot, struct fake_peer *peer)
-{
-	redisReply *command;
-
-	while ((command = fake_read(peer)) != NULL) {
-		const char *answer = spot->answer;
-
-		if (fake_is(command, "AUTH")) {
-			const redisReply *password = command->element[command->elements - 1];
-			const bool good = strcmp(password->str, "secret") == 0;
-
-			spot->logins++;
-			(void)fake_send(
-				peer, good ? SLICE("+OK\r\n") : SLICE("-WRONGPASS invalid\r\n"));
-		} else {
-			spot->asked++;
-			if (answer != NULL)
-				(void)fake_send(peer, slice_of(answer));
-		}
-		freeReplyObject(command);
-	}
-}
-
-static void
-serve_as_redis(struct spot *spot, struct fake_peer *peer)
-{
-	redisReply *command;
-
-	while ((command = fake_read(peer)) != NULL) {
-		char role[80];
-		const char *refusal = spot->refusal;
-
-		if (refusal != NULL && fake_is_check(command)) {
-			(void)fake_send(peer, slice_of(refusal));
-			if (refusal[0] == '\0') {
-				freeReplyObject(command);
-				break;
-			}
-		} else if (fake_is(command, "ROLE") && spot->answer == NULL) {
-			/* Not what comes behind it, either. */
-			spot->asked++;
-			fake_read_on(peer);
-		} else if (fake_is(command, "ROLE")) {
-			(void)snprintf(role, sizeof role, "*3\r\n$%zu\r\n%s\r\n:0\r\n*0\r\n",
-				strlen(spot->answer), spot->answer);
-			(void)fake_send(peer, slice_of(role));
-		} else if (!is_mute || spot != &spots[0]) {
-			(void)fake_answer(peer, command);
-		}
-		freeReplyObject(command);
-	}
-}
-
-static struct spot *
-spot_open(unsigned at, void (*serve)(struct spot *spot, struct fake_peer *peer), const char *answer)
-{
-	struct spot *spot = &spots[at];
-
-	memset(spot, 0, sizeof *spot);
-	spot->serve = serve;
-	spot->answer = answer;
-	spot->listener = tcp_listen(20, &spot->port);
-	assert_int_equal(pthread_create(&spot->thread, NULL, accept_all, spot), 0);
-	return spot;
-}
-
-static void
-spot_close(struct spot *spot)
-{
-	if (spot->listener == 0)
-		return;
-	(void)shutdown(spot->listener, SHUT_RDWR);
-	(void)pthread_join(spot->thread, NULL);
-	(void)close(spot->listener);
-	spot->listener = 0;
-}
-
-static struct address
-address_of(const struct spot *spot)
-{
-	return (struct address){ .kind = ADDRESS_TCP, .host = "127.0.0.1", .port = spot->port };
-}
-
-/* The answer that names it. The text is static, one for each spot. */
-static const char *
-named(const struct spot *spot, const char *host)
-{
-	static char texts[SPOTS][80];
-	char *text = texts[spot - spots], port[8];
-
-	const int len = snprintf(port, sizeof port, "%u", spot->port);
-
-	(void)snprintf(text, sizeof texts[0], "*2\r\n$%zu\r\n%s\r\n$%d\r\n%s\r\n", strlen(host),
-		host, len, port);
-	return text;
-}
-
-static int
-tear_down(void **state)
-{
-	(void)state;
-	for (unsigned i = 0; i < SPOTS; i++)
-		spot_close(&spots[i]);
-	return 0;
-}
-
-static struct redis_settings
-settings_of(const struct address *sentinels, unsigned count, int64_t deadline_us)
-{
-	return (struct redis_settings){
-		.sentinels = { .addresses = sentinels, .count = count, .master = "main" },
-		.deadline_us = deadline_us
-	};
-}
 
 /* ---- what is found ---- */
 
@@ -422,14 +264,14 @@ sentinel_that_changes_its_mind_is_followed(void **state)
 	assert_int_equal(old->seen.checks, 1);
 	sentinel->answer = named(new, "127.0.0.1");
 	/* The old one does not answer any more; the new one decides what it was asked. */
-	is_mute = true;
+	spots_are_mute = true;
 	for (unsigned i = 0; i < MANY; i++) {
 		asked_init(&asked[i], &client, &made, "k");
 		asked_send(&asked[i]);
 	}
 	client.answers = 0;
 	run_loop_until(client.loop, client.answers == MANY);
-	is_mute = false;
+	spots_are_mute = false;
 	for (unsigned i = 0; i < MANY; i++)
 		assert_int_equal(asked[i].decision.verdict, VERDICT_ADMITTED);
 	assert_int_equal(new->seen.checks, MANY);
@@ -454,7 +296,7 @@ master_by_another_name_is_the_same(void **state)
 	(void)state;
 	client_open(&client, &settings);
 	client_wait_until_ready(&client);
-	is_mute = true;
+	spots_are_mute = true;
 	for (unsigned i = 0; i < MANY; i++) {
 		asked_init(&asked[i], &client, &made, "k");
 		asked_send(&asked[i]);
@@ -469,7 +311,7 @@ master_by_another_name_is_the_same(void **state)
 		run_loop_while(client.loop, sentinel->asked == before);
 		run_loop_for_ms(client.loop, 50);
 	}
-	is_mute = false;
+	spots_are_mute = false;
 	assert_int_equal(master->seen.connections, 1);
 	assert_in_range(master->seen.checks, checks, checks + MANY);
 	for (unsigned i = 0; i < MANY; i++)
@@ -529,7 +371,7 @@ master_that_goes_is_asked_for_anew(void **state)
 		assert_int_equal(old->seen.checks, checks + 1);
 		assert_true(sentinel->asked > 1);
 		client_close(&client);
-		(void)tear_down(state);
+		(void)spots_tear_down(state);
 	}
 }
 
@@ -608,7 +450,7 @@ breaker_is_of_the_sentinels_and_the_name(void **state)
 	assert_true(is_same_breaker(&settings, &same));
 }
 
-#define SENTINEL_TEST(name) cmocka_unit_test_teardown(name, tear_down)
+#define SENTINEL_TEST(name) cmocka_unit_test_teardown(name, spots_tear_down)
 
 int
 main(void)
