@@ -1,9 +1,15 @@
 /* Sentinels that lie, are silent, or know better: who is asked, whom the store believes, and that
  * none of it takes longer than the deadline. */
+#include "../../src/redis/redis_private.h"
+#include "../lib/directory.h"
 #include "spots.h"
 #include "weir/counter.h"
-#include "weir/log.h"
 #include "weir/memory.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <unistd.h>
 
 static struct made_limit made;
 
@@ -341,6 +347,87 @@ master_by_a_name_is_gone_to_if_it_is_another(void **state)
 	client_close(&client);
 }
 
+/* A name server that says nothing until it is told to say that there is no such name. */
+static int
+late_name_server(const struct directory *directory)
+{
+	struct sockaddr_in name = { .sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	socklen_t len = sizeof name;
+	char text[100];
+
+	assert_int_equal(bind(fd, (const struct sockaddr *)&name, len), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&name, &len), 0);
+	const int n = snprintf(text, sizeof text,
+		"nameserver 127.0.0.1:%u\noptions timeout:60 attempts:1\n", ntohs(name.sin_port));
+
+	directory_write(directory, "resolv.conf", slice_make(text, (size_t)n));
+	return fd;
+}
+
+/* To all that it was asked. */
+static unsigned
+say_no_such_name(int fd)
+{
+	uint8_t packet[512];
+	struct sockaddr_in from;
+	socklen_t len = sizeof from;
+	unsigned count = 0;
+	ssize_t n;
+
+	while ((n = recvfrom(fd, packet, sizeof packet, 0, (struct sockaddr *)&from, &len)) > 3) {
+		/* RFC 1035 section 4.1.1: a response, NXDOMAIN. */
+		packet[2] |= 0x80;
+		packet[3] = 0x83;
+		assert_int_equal(
+			sendto(fd, packet, (size_t)n, 0, (const struct sockaddr *)&from, len), n);
+		count++;
+	}
+	return count;
+}
+
+/* The old one is left for the sentinels' word all the same; and what the name server says when that
+ * is long over is nothing to the connection that there is then. */
+static void
+master_by_a_name_that_is_not_found_in_time_is_another(void **state)
+{
+	struct spot *old = spot_open(0, serve_as_redis, "master");
+	struct spot *new = spot_open(1, serve_as_redis, "master");
+	struct spot *sentinel = spot_open(2, serve_as_sentinel, named(old, "127.0.0.1"));
+	const struct address sentinels[] = { address_of(sentinel) };
+	const struct redis_settings settings = settings_of(sentinels, 1, 300 * US_PER_MS);
+	struct directory directory;
+	struct client client;
+
+	(void)state;
+	directory_make(&directory);
+	const int names = late_name_server(&directory);
+	const struct directory_path path = directory_path(&directory, "resolv.conf");
+
+	client_open_with(&client, &settings, NULL, path.text);
+	client_wait_until_ready(&client);
+	sentinel->answer = named(new, "master.test");
+	run_loop_while(client.loop, client.redis->lookup == NULL);
+	assert_int_equal(client.redis->state, REDIS_READY);
+	const int64_t from_us = clock_monotonic_us();
+
+	run_loop_while(client.loop, client.redis->state == REDIS_READY);
+	assert_true(clock_monotonic_us() - from_us >= 150 * US_PER_MS);
+	sentinel->answer = named(new, "127.0.0.1");
+	client_wait_until_ready(&client);
+	assert_true(new->seen.checks > 0);
+	const unsigned connections = new->seen.connections;
+
+	assert_true(say_no_such_name(names) > 0);
+	run_loop_for_ms(client.loop, 100);
+	assert_int_equal(new->seen.connections, connections);
+	assert_int_equal(client.redis->state, REDIS_READY);
+	client_close(&client);
+	(void)close(names);
+	directory_remove(&directory);
+}
+
 /* It closes the connection, as a server does that ends or is demoted, or says that it is no master
  * any more; and the sentinels know by then. */
 static void
@@ -468,6 +555,7 @@ main(void)
 		SENTINEL_TEST(sentinel_that_changes_its_mind_is_followed),
 		SENTINEL_TEST(master_by_another_name_is_the_same),
 		SENTINEL_TEST(master_by_a_name_is_gone_to_if_it_is_another),
+		SENTINEL_TEST(master_by_a_name_that_is_not_found_in_time_is_another),
 		SENTINEL_TEST(master_that_goes_is_asked_for_anew),
 		SENTINEL_TEST(silence_at_role_is_waited_for_no_longer),
 		SENTINEL_TEST(store_may_be_closed_at_any_time),
