@@ -1,6 +1,7 @@
 /*
  * A server asked about itself, once: whether it may be used for limits as it is meant to, by the
- * commands that limits need. For `weir check --connect`; `serve` never asks all this.
+ * commands that limits need. For `weir check --connect`; `serve` never asks all this, but may ask
+ * a server for its role.
  *
  * All is asked over one connection, one question after the other. Several servers may be asked at
  * the same time. What is written is one key of its own, which is removed, and expires if it cannot
@@ -26,6 +27,7 @@ enum inquiry_kind {
 	INQUIRY_REPLICA, /* of such a master; it is to be as good as its master one day */
 	INQUIRY_NODE, /* of a cluster, be it a master or a replica */
 	INQUIRY_SENTINEL,
+	INQUIRY_CANDIDATE, /* that may have become the master: asked for its role alone */
 };
 
 /* In the order in which they are asked. */

@@ -65,7 +65,8 @@ struct slice
 redis_key(const char *prefix, bool is_in_cluster, struct slice name, char out[REDIS_KEY_MAX]);
 
 /* The breaker of the server as these settings use it; of a master by its name, wherever it is. Of
- * a cluster, one that is open while any of its servers is not asked. NULL: no memory. */
+ * a cluster, one of this process alone that is open while it does not ask any of the servers. NULL:
+ * no memory. */
 struct breaker *redis_breaker(
 	const struct redis_settings *settings, const struct breaker_areas *areas) WEIR_MUST_CHECK;
 

@@ -24,6 +24,7 @@ own_of(const struct connect_view *view)
 	case INQUIRY_SENTINEL:
 		return "; each sentinel has users and passwords of its own";
 	case INQUIRY_ALONE:
+	case INQUIRY_CANDIDATE:
 		break;
 	}
 	return "";

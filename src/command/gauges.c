@@ -38,7 +38,8 @@ serve_add_gauges(struct serve *serve, struct err *err)
 	} gauges[] = {
 		{ "weir_breaker_open",
 			"1 while Redis is not asked because it failed; shared by the processes of "
-			"the host that use it alike.",
+			"the host that use it alike. Of a cluster: 1 while this process does not "
+			"ask one of its masters.",
 			read_breaker },
 		{ "weir_memory_used_bytes",
 			"What the memory store's live counters take, of all processes that share "

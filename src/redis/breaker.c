@@ -7,9 +7,10 @@
  * A target has a place in each area. One that is closed and has no misses says nothing that is not
  * said by having none, and one that nobody has probed or missed for ABANDONED_US is nobody's any
  * more; so when all are taken such a place is another's from then on. Who had it finds that out
- * with the next look, and takes another. In the moment between two steps of that, what is meant for
- * the one may be stored with the other: one breaker opens for a back-off without a reason, or one
- * outage is noticed a deadline later.
+ * with the next look, and takes another. Two who take one for the same target at the same time may
+ * take two; of these the first in the target's order stays. In the moment between two steps of
+ * that, what is meant for the one may be stored with the other, or in a place that is given up: one
+ * breaker opens for a back-off without a reason, or one outage is noticed a deadline later.
  */
 #include "weir/breaker.h"
 
@@ -22,7 +23,7 @@
 #include <stdlib.h>
 
 struct breaker_words {
-	_Atomic uint64_t target; /* a hash; 0: free */
+	_Atomic uint64_t target; /* a hash, which is odd; 0: free; NOBODY */
 	_Atomic int64_t probe_at_us; /* 0: closed; else open, and the time of the next probe */
 	_Atomic int64_t backoff_us;
 	_Atomic uint32_t misses;
@@ -76,19 +77,47 @@ says_something(struct breaker_words *words, int64_t now_us)
 		!is_long_ago(atomic_load(&words->since_us), now_us);
 }
 
-/* True: it is this target's now, and says nothing. */
+/* True: it is this target's now, and says nothing but what was said for the target meanwhile. */
 static bool
 take_place(struct breaker_words *words, uint64_t before, uint64_t target)
 {
+	int64_t abandoned_us = atomic_load(&words->probe_at_us);
+
 	if (!atomic_compare_exchange_strong(&words->target, &before, target))
 		return before == target;
 	atomic_store(&words->misses, 0);
 	atomic_store(&words->told, 0);
-	atomic_store(&words->probe_at_us, 0);
+	/* Whoever finds the place from now on may open it. */
+	if (abandoned_us != 0)
+		(void)atomic_compare_exchange_strong(&words->probe_at_us, &abandoned_us, 0);
 	return true;
 }
 
-/* All places are taken. Whoever comes with the same target meanwhile begins at the same one. */
+/* Given up; it still says what it said, so it is not as one that is free. */
+#define NOBODY 2
+
+/* One place of the target has just been taken. Whoever has another one finds out with the next
+ * look that it is none any more. */
+static struct breaker_words *
+keep_first(struct breaker_words *list, size_t count, uint64_t target)
+{
+	struct breaker_words *first = NULL;
+
+	for (size_t i = 0; i < count; i++) {
+		struct breaker_words *words = &list[(target + i) % count];
+		uint64_t given_up = target;
+
+		if (atomic_load(&words->target) != target)
+			continue;
+		if (first == NULL)
+			first = words;
+		else
+			(void)atomic_compare_exchange_strong(&words->target, &given_up, NOBODY);
+	}
+	return first;
+}
+
+/* All places are taken. NULL: they say something, or another has just taken over this one, too. */
 static struct breaker_words *
 take_over(struct breaker_words *list, size_t count, uint64_t target)
 {
@@ -101,7 +130,7 @@ take_over(struct breaker_words *list, size_t count, uint64_t target)
 		if (before == target)
 			return words;
 		if (!says_something(words, now_us) && take_place(words, before, target))
-			return words;
+			return keep_first(list, count, target);
 	}
 	return NULL;
 }

@@ -73,6 +73,9 @@ question_is_due(const struct inquiry *inquiry, enum inquiry_question question)
 {
 	const bool is_node = inquiry->kind == INQUIRY_NODE, serves = serves_limits(inquiry);
 
+	if (inquiry->kind == INQUIRY_CANDIDATE)
+		return question == INQUIRY_ROLE ||
+			(question == INQUIRY_AUTH && inquiry->settings.password != NULL);
 	if (is_pointless(inquiry))
 		return question == INQUIRY_HELLO && !inquiry->report.was_asked[INQUIRY_HELLO];
 	switch (question) {

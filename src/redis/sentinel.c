@@ -12,7 +12,8 @@
  * sentinels have lost the old master, that one goes on as a master for ten seconds or for good. It
  * notices too that the sentinel itself has gone, and so does more than a subscription to
  * +switch-master, whose silence proves nothing. Only a sentinel that changes its mind is followed:
- * another one that disagrees may be the one that is behind.
+ * another one that disagrees may be the one that is behind. When the one that named the master is
+ * gone, most of the others are (majority.c).
  *
  * It sets no bound of its own on a round; its owner's deadline is.
  */
@@ -71,6 +72,7 @@ sentinel_stop(struct sentinel *sentinel)
 	sentinel->asks = false;
 	timer_cancel(sentinel->next_timer);
 	timer_cancel(sentinel->watch_timer);
+	majority_stop(sentinel);
 	for (unsigned i = 0; i < sentinel->settings->sentinels.count; i++) {
 		if (sentinel->links[i].is_asked)
 			link_close(&sentinel->links[i]);
@@ -84,6 +86,27 @@ sentinel_doubt(struct sentinel *sentinel)
 }
 
 void
+sentinel_settle(struct sentinel_link *link)
+{
+	struct sentinel *sentinel = link->sentinel;
+
+	sentinel->first = (unsigned)(link - sentinel->links);
+	sentinel->found = link->answer;
+	majority_stop(sentinel);
+	close_all_but(sentinel, link);
+}
+
+void
+sentinel_follow(struct sentinel_link *link)
+{
+	struct sentinel *sentinel = link->sentinel;
+	const struct address answer = link->answer;
+
+	sentinel_settle(link);
+	sentinel->handler->moved(sentinel->context, &answer);
+}
+
+void
 sentinel_answered(struct sentinel_link *link, bool is_news)
 {
 	struct sentinel *sentinel = link->sentinel;
@@ -92,12 +115,19 @@ sentinel_answered(struct sentinel_link *link, bool is_news)
 	if (sentinel->asks) {
 		sentinel->asks = false;
 		timer_cancel(sentinel->next_timer);
-		sentinel->first = (unsigned)(link - sentinel->links);
-		close_all_but(sentinel, link);
+		sentinel_settle(link);
 		sentinel->handler->found(sentinel->context, &answer);
 	} else if (is_news) {
-		sentinel->handler->moved(sentinel->context, &answer);
+		sentinel_follow(link);
 	}
+}
+
+/* The one that named the master. */
+static void
+lose_first(struct sentinel *sentinel)
+{
+	sentinel_doubt(sentinel);
+	majority_seek(sentinel);
 }
 
 void
@@ -107,7 +137,8 @@ sentinel_failed(struct sentinel_link *link, const char *why)
 	char name[ADDRESS_TEXT_SIZE];
 
 	if (!sentinel->asks) {
-		sentinel_doubt(sentinel);
+		if (!sentinel->majority.is_sought)
+			lose_first(sentinel);
 		return;
 	}
 	(void)snprintf(sentinel->why, sizeof sentinel->why, NO_SENTINEL ", the last one %.80s: %s",
@@ -131,13 +162,15 @@ on_watch(void *context)
 	struct sentinel_link *link = &sentinel->links[sentinel->first];
 
 	timer_set(sentinel->watch_timer, loop_now_us(sentinel->loop) + WATCH_US);
-	if (link->is_asked) {
+	if (!sentinel->majority.is_sought && link->is_asked) {
 		/* It has had all the time since the last question. */
 		link_close(link);
-		sentinel_doubt(sentinel);
-		link = &sentinel->links[sentinel->first];
+		lose_first(sentinel);
 	}
-	link_ask(link);
+	if (sentinel->majority.is_sought)
+		majority_look(sentinel);
+	else
+		link_ask(link);
 }
 
 void
@@ -182,6 +215,7 @@ sentinel_free(struct sentinel *sentinel)
 {
 	if (sentinel == NULL)
 		return;
+	majority_stop(sentinel);
 	if (sentinel->links != NULL)
 		close_all_but(sentinel, NULL);
 	timer_free(sentinel->next_timer);

@@ -1,8 +1,11 @@
-/* Sentinels: who is asked and when (sentinel.c), and one of them (sentinel_link.c). */
+/* Sentinels: who is asked and when (sentinel.c), one of them (sentinel_link.c), and whom most of
+ * them name (majority.c). */
 #ifndef WEIR_SENTINEL_PRIVATE_H
 #define WEIR_SENTINEL_PRIVATE_H
 
 #include "redis_private.h"
+
+#include "weir/inquiry.h"
 
 enum { SENTINEL_REPLY_MAX = 4096 };
 
@@ -21,6 +24,15 @@ struct sentinel_link {
 	struct address answer; /* the last, over this connection */
 };
 
+/* See majority.c. */
+struct majority {
+	bool is_sought; /* the sentinel that named the master is gone */
+	struct address other; /* that most name, and that is not in use */
+	unsigned times; /* in a row */
+	struct inquiry *inquiry; /* of the other's role; NULL: it was not asked */
+	bool has_role, is_master; /* what came of it: the second if the first */
+};
+
 struct sentinel {
 	struct loop *loop;
 	struct resolver *resolver;
@@ -28,7 +40,9 @@ struct sentinel {
 	const struct sentinel_handler *handler;
 	void *context;
 	struct sentinel_link *links; /* as settings->sentinels */
-	unsigned first; /* who is asked first */
+	unsigned first; /* who is asked first, and watched */
+	struct address found; /* what was told last */
+	struct majority majority;
 	bool asks; /* a round is under way */
 	unsigned asked, lost; /* in this round: how many were asked, and of those have failed */
 	struct timer *next_timer; /* of a round: until the next one is asked as well */
@@ -58,5 +72,22 @@ void sentinel_answered(struct sentinel_link *link, bool is_news);
 
 /* The link is closed. */
 void sentinel_failed(struct sentinel_link *link, const char *why);
+
+/* What its last answer names is in use from now on, and it alone is watched. */
+void sentinel_settle(struct sentinel_link *link);
+
+/* The same, and the owner is told that the master has moved there: the watch may be over by then,
+ * and another round under way. */
+void sentinel_follow(struct sentinel_link *link);
+
+/* ---- majority.c ---- */
+
+/* From the next look on most of the sentinels are believed, until one of them is settled on. */
+void majority_seek(struct sentinel *sentinel);
+void majority_stop(struct sentinel *sentinel);
+
+/* While it is sought, with each watch: takes what they have answered since the last one, and asks
+ * all of them again. */
+void majority_look(struct sentinel *sentinel);
 
 #endif

@@ -39,16 +39,24 @@ drop_waiting(struct redis *redis, enum unavailable why)
 	}
 }
 
+/* Whatever the breaker says by now: the timer is set afterwards, or nobody would connect. */
+static void
+set_probe_timer(struct redis *redis)
+{
+	const int64_t now = loop_now_us(redis->loop);
+	const int64_t at = breaker_probe_at(redis->breaker, now);
+
+	/* Another process has closed it meanwhile: there is no probe to wait for. */
+	timer_set(redis->probe_timer, at != 0 ? at : now);
+}
+
 void
 store_await_probe(struct redis *redis)
 {
-	const int64_t at = breaker_probe_at(redis->breaker, loop_now_us(redis->loop));
-
 	if (redis->node != NULL)
 		node_changed(redis->node);
 	drop_waiting(redis, UNAVAILABLE_BREAKER);
-	if (at != 0)
-		timer_set(redis->probe_timer, at);
+	set_probe_timer(redis);
 }
 
 void
@@ -151,8 +159,7 @@ store_may_ask(struct redis *redis)
 	if (!breaker_is_open(redis->breaker))
 		return true;
 	if (!timer_is_set(redis->probe_timer))
-		timer_set(redis->probe_timer,
-			breaker_probe_at(redis->breaker, loop_now_us(redis->loop)));
+		set_probe_timer(redis);
 	return false;
 }
 

@@ -2,6 +2,10 @@
  * The breaker of a server as it is used: by whom, in which database and under which prefix. Another
  * process of the host that uses it otherwise may fail, or not, for reasons of its own. A master
  * that sentinels know is the same server wherever a failover puts it.
+ *
+ * That of a whole cluster only tells how its servers are to one process, by their own breakers.
+ * Some of these are the process's alone, and a process may know servers that another does not; so
+ * there is no one state that they could share.
  */
 #include "weir/redis.h"
 
@@ -62,8 +66,11 @@ redis_breaker(const struct redis_settings *settings, const struct breaker_areas 
 		slice_make(&settings->database, sizeof settings->database),
 	};
 	struct hash_wide hashes[PARTS];
+	struct breaker_areas at = *areas;
 
+	if (is_cluster)
+		at.host = NULL;
 	for (size_t i = 0; i < PARTS; i++)
 		hashes[i] = hash_wide(NULL, parts[i]);
-	return breaker_attach(areas, slice_make(hashes, sizeof hashes));
+	return breaker_attach(&at, slice_make(hashes, sizeof hashes));
 }

@@ -12,6 +12,7 @@ struct liar liars[LIARS];
 struct client rig;
 struct cluster *cluster;
 int64_t liars_deadline_us;
+struct breaker_areas liars_areas;
 
 static struct address seeds[LIARS];
 
@@ -173,10 +174,10 @@ liars_open(void)
 	assert_non_null(rig.loop);
 	rig.resolver = resolver_new(rig.loop, &err);
 	assert_non_null(rig.resolver);
-	rig.breaker = redis_breaker(&rig.settings, &(const struct breaker_areas){ .size = 0 });
+	rig.breaker = redis_breaker(&rig.settings, &liars_areas);
 	assert_non_null(rig.breaker);
-	cluster = cluster_new(rig.loop, rig.resolver, &rig.settings,
-		&(const struct breaker_areas){ .size = 0 }, rig.breaker, &err);
+	cluster =
+		cluster_new(rig.loop, rig.resolver, &rig.settings, &liars_areas, rig.breaker, &err);
 	assert_non_null(cluster);
 }
 
@@ -194,6 +195,7 @@ liars_set_up(void **state)
 {
 	(void)state;
 	liars_deadline_us = DEADLINE_MS * US_PER_MS;
+	liars_areas = (struct breaker_areas){ .size = 0 };
 	for (unsigned i = 0; i < LIARS; i++)
 		liar_open(i);
 	return 0;

@@ -32,6 +32,7 @@ extern struct liar liars[LIARS];
 extern struct client rig; /* without a store over one server */
 extern struct cluster *cluster;
 extern int64_t liars_deadline_us;
+extern struct breaker_areas liars_areas; /* none, unless a test sets them */
 
 /* The listeners, and then, when it is set what they say, the store. */
 int liars_set_up(void **state);

@@ -4,6 +4,7 @@
 
 #include "weir/hash.h"
 #include "weir/log.h"
+#include "weir/memory.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -172,6 +173,54 @@ places_that_all_servers_keep_are_bounded_together(void **state)
 	assert_in_range(kept, KEPT_MAX / 4, KEPT_MAX);
 	assert_true(cluster->load.kept_bytes <= KEPT_BYTES_MAX);
 	assert_int_equal(kept + counter_sum(COUNT_LEASES_LEFT) - left, MANY);
+}
+
+static void
+release_at(unsigned liar, const struct made_limit *limit, uint64_t lease)
+{
+	char key[32];
+
+	store_release(cluster_store(cluster),
+		&(const struct check_item){
+			.limit = &limit->limit, .key = slice_of(key_of(liar, "l", key)) },
+		lease);
+}
+
+/* There is room for one less than is kept, and what would end last is what comes last. */
+static void
+assert_first_to_end_gives_way(unsigned soon, unsigned late)
+{
+	const int64_t left = counter_sum(COUNT_LEASES_LEFT);
+	struct made_limit brief;
+
+	make_limit(&brief, "l", "concurrent 2 lease 30s");
+	open_halves();
+	for (unsigned i = 0; i < LIARS; i++)
+		assert_true(breaker_open(node_of(i)->breaker, clock_monotonic_us() + 2 * US_PER_S));
+	release_at(late, &leased, 1);
+	release_at(soon, &brief, 2);
+	for (unsigned i = 2; i < KEPT_MAX; i++)
+		release_at(late, &leased, i + 1);
+	assert_int_equal(store_kept(cluster_store(cluster)), KEPT_MAX);
+	assert_int_equal(counter_sum(COUNT_LEASES_LEFT) - left, 0);
+	release_at(late, &leased, KEPT_MAX + 1);
+	assert_int_equal(node_of(soon)->redis->kept.calls.count, 0);
+	assert_int_equal(node_of(late)->redis->kept.calls.count, KEPT_MAX);
+	assert_int_equal(counter_sum(COUNT_LEASES_LEFT) - left, 1);
+}
+
+static void
+of_places_kept_for_all_servers_the_first_to_end_gives_way(void **state)
+{
+	(void)state;
+	assert_first_to_end_gives_way(0, 1);
+}
+
+static void
+of_places_kept_for_all_servers_the_first_to_end_gives_way_wherever_it_is(void **state)
+{
+	(void)state;
+	assert_first_to_end_gives_way(1, 0);
 }
 
 /* Half a map, as long as a whole one may be, from each. */
@@ -453,6 +502,47 @@ the_cluster_is_well_when_its_servers_are(void **state)
 	assert_false(breaker_is_open(node_of(1)->breaker));
 }
 
+/* Another process of the host, which one of the servers refuses for a reason of its own: that the
+ * cluster is well to us and not to it does not go to and fro between the two. */
+static void
+the_cluster_is_well_to_each_process_by_its_own_servers(void **state)
+{
+	static _Alignas(64) uint8_t host[MEMORY_AREA_SIZE], ours[MEMORY_AREA_SIZE],
+		theirs[MEMORY_AREA_SIZE];
+	const struct breaker_areas other_areas = { host, theirs, sizeof host };
+	struct cluster *of_us;
+	struct err err;
+
+	(void)state;
+	liars_areas = (struct breaker_areas){ host, ours, sizeof host };
+	open_halves();
+	struct breaker *breaker = redis_breaker(&rig.settings, &other_areas);
+	struct cluster *of_other =
+		cluster_new(rig.loop, rig.resolver, &rig.settings, &other_areas, breaker, &err);
+
+	assert_true(breaker != NULL && of_other != NULL);
+	of_us = cluster;
+	cluster = of_other;
+	/* Whoever becomes ready closes the breaker. */
+	run_loop_while(rig.loop, !cluster->has_map || !is_ready(0) || !is_ready(1));
+	assert_true(breaker_open_own(node_of(1)->breaker, clock_monotonic_us() + 2 * US_PER_S));
+	node_changed(node_of(1));
+	cluster = of_us;
+	const int64_t until_us = clock_monotonic_us() + 1500 * US_PER_MS;
+
+	while (clock_monotonic_us() < until_us) {
+		assert_true(breaker_is_open(breaker));
+		assert_false(breaker_is_open(rig.breaker));
+		run_loop_for_ms(rig.loop, 10);
+	}
+	/* What a server is to both of them they share. */
+	assert_true(breaker_open(node_of(0)->breaker, clock_monotonic_us() + 2 * US_PER_S));
+	run_loop_while(rig.loop, !breaker_is_open(rig.breaker));
+	assert_true(breaker_is_open(breaker));
+	cluster_free(of_other);
+	breaker_free(breaker);
+}
+
 /* ---- silence ---- */
 
 /* It has had its time, and not another. */
@@ -525,6 +615,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(calls_of_all_servers_are_bounded_together),
 		TEST(places_that_all_servers_keep_are_bounded_together),
+		TEST(of_places_kept_for_all_servers_the_first_to_end_gives_way),
+		TEST(of_places_kept_for_all_servers_the_first_to_end_gives_way_wherever_it_is),
 		TEST(answers_of_all_servers_are_bounded_together),
 		TEST(a_place_is_left_only_if_it_may_stand_where_nobody_was_told),
 		TEST(a_place_is_left_if_who_was_told_late_does_not_have_it),
@@ -536,6 +628,7 @@ main(void)
 		TEST(moved_checks_ask_for_the_map_once_a_second),
 		TEST(a_server_without_slots_goes_after_a_while),
 		TEST(the_cluster_is_well_when_its_servers_are),
+		TEST(the_cluster_is_well_to_each_process_by_its_own_servers),
 		TEST(a_silent_target_of_moved_and_of_ask_is_waited_for_no_longer),
 		TEST(a_target_of_moved_that_is_silent_at_once_is_waited_for_no_longer),
 		TEST(silence_at_cluster_slots_is_waited_for_no_longer),

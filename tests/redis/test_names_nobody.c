@@ -151,19 +151,25 @@ expect_of_sentinel(const struct stranger *stranger)
 		.deadline_us = DEADLINE_US });
 }
 
+struct heard {
+	struct loop *loop;
+	struct inquiry_report report;
+};
+
 static void
 on_report(void *context, const struct inquiry_report *given)
 {
-	struct inquiry_report *report = context;
+	struct heard *heard = context;
 
-	*report = *given;
+	heard->report = *given;
+	loop_stop(heard->loop);
 }
 
 /* Whoever has said a word is who was asked. */
 static void
 expect_of_inquiry(const struct stranger *stranger)
 {
-	static struct inquiry_report report;
+	static struct heard heard;
 	const struct redis_settings settings = {
 		.server = server, .prefix = "weir:", .deadline_us = DEADLINE_US
 	};
@@ -177,13 +183,13 @@ expect_of_inquiry(const struct stranger *stranger)
 	struct resolver *resolver = resolver_new_with(loop, names(), &err);
 
 	assert_non_null(resolver);
-	report = (struct inquiry_report){ .end = INQUIRY_UNKNOWN };
+	heard = (struct heard){ .loop = loop, .report = { .end = INQUIRY_UNKNOWN } };
 	struct inquiry *inquiry = inquiry_start(loop, resolver, &settings, INQUIRY_ALONE,
-		inquiry_end_us(loop, DEADLINE_US), on_report, &report);
+		inquiry_end_us(loop, DEADLINE_US), on_report, &heard);
 
 	assert_non_null(inquiry);
-	run_loop_until(loop, report.end != INQUIRY_UNKNOWN);
-	assert_row(report.end == INQUIRY_ANSWERED, "%s", report.reason);
+	run_loop_until(loop, heard.report.end != INQUIRY_UNKNOWN);
+	assert_row(heard.report.end == INQUIRY_ANSWERED, "%s", heard.report.reason);
 	inquiry_free(inquiry);
 	resolver_free(resolver);
 	loop_free(loop);

@@ -91,7 +91,6 @@ whoever_cannot_use_redis_takes_it_from_nobody_else(void **state)
 	redis_server_start(&server, NULL);
 }
 
-/* Redis lets go on who logged in with the old one. */
 /* Without a check that would do it. */
 static void
 who_finds_that_a_neighbour_has_closed_the_breaker_connects_as_well(void **state)
@@ -118,6 +117,7 @@ who_finds_that_a_neighbour_has_closed_the_breaker_connects_as_well(void **state)
 		client_close(&clients[i]);
 }
 
+/* Redis lets go on who logged in with the old one. */
 static void
 a_password_that_was_changed_is_whose_trouble_it_is(void **state)
 {
@@ -178,6 +178,65 @@ a_breaker_from_before_the_host_was_started_is_said_and_closes(void **state)
 	breaker_free(breaker);
 }
 
+/* The neighbour who closes it, in the moment when the log is told that it is open. */
+static struct breaker *closing;
+
+static void
+close_once(void *context, enum log_level level, const char *line, size_t len)
+{
+	struct breaker *breaker = closing;
+
+	(void)context, (void)level, (void)line, (void)len;
+	closing = NULL;
+	if (breaker != NULL)
+		assert_true(breaker_close(breaker));
+}
+
+static void
+hear_closing(struct breaker *breaker)
+{
+	closing = breaker;
+	log_set_sink(close_once, NULL);
+	log_configure(LOG_LEVEL_WARN, LOG_FORMAT_TEXT);
+}
+
+static void
+assert_connects_unasked(struct client *client)
+{
+	run_loop_while(client->loop, client->redis->state != REDIS_READY);
+	assert_null(closing);
+	assert_false(breaker_is_open(client->breaker));
+	log_configure(LOG_LEVEL_ERROR, LOG_FORMAT_TEXT);
+	log_set_sink(NULL, NULL);
+}
+
+/* Between the look at the breaker and that at the time of the next probe: there is none to wait
+ * for, and nobody who asks. */
+static void
+a_breaker_that_is_closed_while_it_is_looked_at_leaves_nobody_without_a_connection(void **state)
+{
+	const struct redis_settings settings = { .server = server.address, .prefix = "weir:" };
+	const struct breaker_areas areas = { .host = area, .size = sizeof area };
+	struct breaker *breaker = redis_breaker(&settings, &areas);
+	struct client client;
+
+	(void)state;
+	assert_non_null(breaker);
+	/* When it was found open, */
+	assert_true(breaker_open(breaker, clock_monotonic_us()));
+	hear_closing(breaker);
+	open_as(&client, &settings);
+	assert_connects_unasked(&client);
+	/* and when the store itself has opened it. */
+	redis_server_kill(&server);
+	hear_closing(breaker);
+	run_loop_while(client.loop, closing != NULL);
+	redis_server_start(&server, NULL);
+	assert_connects_unasked(&client);
+	client_close(&client);
+	breaker_free(breaker);
+}
+
 /* Whose connection ends while the breaker is open has made no probe. */
 static void
 probes_that_fail_are_counted_and_connections_that_end_are_not(void **state)
@@ -213,6 +272,8 @@ main(void)
 		neighbour_test(a_password_that_was_changed_is_whose_trouble_it_is),
 		neighbour_test(probes_that_fail_are_counted_and_connections_that_end_are_not),
 		neighbour_test(a_breaker_from_before_the_host_was_started_is_said_and_closes),
+		neighbour_test(
+			a_breaker_that_is_closed_while_it_is_looked_at_leaves_nobody_without_a_connection),
 	};
 	struct err err;
 

@@ -1,169 +1,17 @@
 /* Sentinels that lie, are silent, or know better: who is asked, whom the store believes, and that
  * none of it takes longer than the deadline. */
-#include "../lib/sockets.h"
-#include "client.h"
-#include "fake.h"
+#include "../../src/redis/redis_private.h"
+#include "../lib/directory.h"
+#include "spots.h"
 #include "weir/counter.h"
-#include "weir/log.h"
 #include "weir/memory.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdio.h>
 #include <unistd.h>
 
-enum { SPOTS = 4 };
-
-/* ---- servers: sentinels and masters, each connection in a thread ---- */
-
-struct spot {
-	int listener;
-	uint16_t port;
-	pthread_t thread;
-	void (*serve)(struct spot *spot, struct fake_peer *peer);
-	_Atomic(const char *)
-		answer; /* of a sentinel: RESP; NULL: it is silent. Of a server: its role */
-	struct fake_seen seen;
-	_Atomic unsigned asked, logins;
-	/* Of a server: what it says to a check; "": it closes the connection; NULL: admitted. */
-	_Atomic(const char *) refusal;
-};
-
-static struct spot spots[SPOTS];
-static _Atomic bool is_mute; /* spots[0] answers no checks */
 static struct made_limit made;
-
-static void
-serve_spot(void *context, struct fake_peer *peer)
-{
-	struct spot *spot = context;
-
-	spot->serve(spot, peer);
-}
-
-static void *
-accept_all(void *context)
-{
-	struct spot *spot = context;
-
-	fake_accept_all(spot->listener, &spot->seen, serve_spot, spot);
-	return NULL;
-}
-
-static void
-serve_as_sentinel(struct spot *spot, struct fake_peer *peer)
-{
-	redisReply *command;
-
-	while ((command = fake_read(peer)) != NULL) {
-		const char *answer = spot->answer;
-
-		if (fake_is(command, "AUTH")) {
-			const redisReply *password = command->element[command->elements - 1];
-			const bool good = strcmp(password->str, "secret") == 0;
-
-			spot->logins++;
-			(void)fake_send(
-				peer, good ? SLICE("+OK\r\n") : SLICE("-WRONGPASS invalid\r\n"));
-		} else {
-			spot->asked++;
-			if (answer != NULL)
-				(void)fake_send(peer, slice_of(answer));
-		}
-		freeReplyObject(command);
-	}
-}
-
-static void
-serve_as_redis(struct spot *spot, struct fake_peer *peer)
-{
-	redisReply *command;
-
-	while ((command = fake_read(peer)) != NULL) {
-		char role[80];
-		const char *refusal = spot->refusal;
-
-		if (refusal != NULL && fake_is_check(command)) {
-			(void)fake_send(peer, slice_of(refusal));
-			if (refusal[0] == '\0') {
-				freeReplyObject(command);
-				break;
-			}
-		} else if (fake_is(command, "ROLE") && spot->answer == NULL) {
-			/* Not what comes behind it, either. */
-			spot->asked++;
-			fake_read_on(peer);
-		} else if (fake_is(command, "ROLE")) {
-			(void)snprintf(role, sizeof role, "*3\r\n$%zu\r\n%s\r\n:0\r\n*0\r\n",
-				strlen(spot->answer), spot->answer);
-			(void)fake_send(peer, slice_of(role));
-		} else if (!is_mute || spot != &spots[0]) {
-			(void)fake_answer(peer, command);
-		}
-		freeReplyObject(command);
-	}
-}
-
-static struct spot *
-spot_open(unsigned at, void (*serve)(struct spot *spot, struct fake_peer *peer), const char *answer)
-{
-	struct spot *spot = &spots[at];
-
-	memset(spot, 0, sizeof *spot);
-	spot->serve = serve;
-	spot->answer = answer;
-	spot->listener = tcp_listen(20, &spot->port);
-	assert_int_equal(pthread_create(&spot->thread, NULL, accept_all, spot), 0);
-	return spot;
-}
-
-static void
-spot_close(struct spot *spot)
-{
-	if (spot->listener == 0)
-		return;
-	(void)shutdown(spot->listener, SHUT_RDWR);
-	(void)pthread_join(spot->thread, NULL);
-	(void)close(spot->listener);
-	spot->listener = 0;
-}
-
-static struct address
-address_of(const struct spot *spot)
-{
-	return (struct address){ .kind = ADDRESS_TCP, .host = "127.0.0.1", .port = spot->port };
-}
-
-/* The answer that names it. The text is static, one for each spot. */
-static const char *
-named(const struct spot *spot, const char *host)
-{
-	static char texts[SPOTS][80];
-	char *text = texts[spot - spots], port[8];
-
-	const int len = snprintf(port, sizeof port, "%u", spot->port);
-
-	(void)snprintf(text, sizeof texts[0], "*2\r\n$%zu\r\n%s\r\n$%d\r\n%s\r\n", strlen(host),
-		host, len, port);
-	return text;
-}
-
-static int
-tear_down(void **state)
-{
-	(void)state;
-	for (unsigned i = 0; i < SPOTS; i++)
-		spot_close(&spots[i]);
-	return 0;
-}
-
-static struct redis_settings
-settings_of(const struct address *sentinels, unsigned count, int64_t deadline_us)
-{
-	return (struct redis_settings){
-		.sentinels = { .addresses = sentinels, .count = count, .master = "main" },
-		.deadline_us = deadline_us
-	};
-}
 
 /* ---- what is found ---- */
 
@@ -422,14 +270,14 @@ sentinel_that_changes_its_mind_is_followed(void **state)
 	assert_int_equal(old->seen.checks, 1);
 	sentinel->answer = named(new, "127.0.0.1");
 	/* The old one does not answer any more; the new one decides what it was asked. */
-	is_mute = true;
+	spots_are_mute = true;
 	for (unsigned i = 0; i < MANY; i++) {
 		asked_init(&asked[i], &client, &made, "k");
 		asked_send(&asked[i]);
 	}
 	client.answers = 0;
 	run_loop_until(client.loop, client.answers == MANY);
-	is_mute = false;
+	spots_are_mute = false;
 	for (unsigned i = 0; i < MANY; i++)
 		assert_int_equal(asked[i].decision.verdict, VERDICT_ADMITTED);
 	assert_int_equal(new->seen.checks, MANY);
@@ -454,7 +302,7 @@ master_by_another_name_is_the_same(void **state)
 	(void)state;
 	client_open(&client, &settings);
 	client_wait_until_ready(&client);
-	is_mute = true;
+	spots_are_mute = true;
 	for (unsigned i = 0; i < MANY; i++) {
 		asked_init(&asked[i], &client, &made, "k");
 		asked_send(&asked[i]);
@@ -469,7 +317,7 @@ master_by_another_name_is_the_same(void **state)
 		run_loop_while(client.loop, sentinel->asked == before);
 		run_loop_for_ms(client.loop, 50);
 	}
-	is_mute = false;
+	spots_are_mute = false;
 	assert_int_equal(master->seen.connections, 1);
 	assert_in_range(master->seen.checks, checks, checks + MANY);
 	for (unsigned i = 0; i < MANY; i++)
@@ -497,6 +345,87 @@ master_by_a_name_is_gone_to_if_it_is_another(void **state)
 	assert_true(new->seen.checks > 0);
 	assert_false(breaker_is_open(client.breaker));
 	client_close(&client);
+}
+
+/* A name server that says nothing until it is told to say that there is no such name. */
+static int
+late_name_server(const struct directory *directory)
+{
+	struct sockaddr_in name = { .sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	socklen_t len = sizeof name;
+	char text[100];
+
+	assert_int_equal(bind(fd, (const struct sockaddr *)&name, len), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&name, &len), 0);
+	const int n = snprintf(text, sizeof text,
+		"nameserver 127.0.0.1:%u\noptions timeout:60 attempts:1\n", ntohs(name.sin_port));
+
+	directory_write(directory, "resolv.conf", slice_make(text, (size_t)n));
+	return fd;
+}
+
+/* To all that it was asked. */
+static unsigned
+say_no_such_name(int fd)
+{
+	uint8_t packet[512];
+	struct sockaddr_in from;
+	socklen_t len = sizeof from;
+	unsigned count = 0;
+	ssize_t n;
+
+	while ((n = recvfrom(fd, packet, sizeof packet, 0, (struct sockaddr *)&from, &len)) > 3) {
+		/* RFC 1035 section 4.1.1: a response, NXDOMAIN. */
+		packet[2] |= 0x80;
+		packet[3] = 0x83;
+		assert_int_equal(
+			sendto(fd, packet, (size_t)n, 0, (const struct sockaddr *)&from, len), n);
+		count++;
+	}
+	return count;
+}
+
+/* The old one is left for the sentinels' word all the same; and what the name server says when that
+ * is long over is nothing to the connection that there is then. */
+static void
+master_by_a_name_that_is_not_found_in_time_is_another(void **state)
+{
+	struct spot *old = spot_open(0, serve_as_redis, "master");
+	struct spot *new = spot_open(1, serve_as_redis, "master");
+	struct spot *sentinel = spot_open(2, serve_as_sentinel, named(old, "127.0.0.1"));
+	const struct address sentinels[] = { address_of(sentinel) };
+	const struct redis_settings settings = settings_of(sentinels, 1, 300 * US_PER_MS);
+	struct directory directory;
+	struct client client;
+
+	(void)state;
+	directory_make(&directory);
+	const int names = late_name_server(&directory);
+	const struct directory_path path = directory_path(&directory, "resolv.conf");
+
+	client_open_with(&client, &settings, NULL, path.text);
+	client_wait_until_ready(&client);
+	sentinel->answer = named(new, "master.test");
+	run_loop_while(client.loop, client.redis->lookup == NULL);
+	assert_int_equal(client.redis->state, REDIS_READY);
+	const int64_t from_us = clock_monotonic_us();
+
+	run_loop_while(client.loop, client.redis->state == REDIS_READY);
+	assert_true(clock_monotonic_us() - from_us >= 150 * US_PER_MS);
+	sentinel->answer = named(new, "127.0.0.1");
+	client_wait_until_ready(&client);
+	assert_true(new->seen.checks > 0);
+	const unsigned connections = new->seen.connections;
+
+	assert_true(say_no_such_name(names) > 0);
+	run_loop_for_ms(client.loop, 100);
+	assert_int_equal(new->seen.connections, connections);
+	assert_int_equal(client.redis->state, REDIS_READY);
+	client_close(&client);
+	(void)close(names);
+	directory_remove(&directory);
 }
 
 /* It closes the connection, as a server does that ends or is demoted, or says that it is no master
@@ -529,7 +458,7 @@ master_that_goes_is_asked_for_anew(void **state)
 		assert_int_equal(old->seen.checks, checks + 1);
 		assert_true(sentinel->asked > 1);
 		client_close(&client);
-		(void)tear_down(state);
+		(void)spots_tear_down(state);
 	}
 }
 
@@ -608,7 +537,7 @@ breaker_is_of_the_sentinels_and_the_name(void **state)
 	assert_true(is_same_breaker(&settings, &same));
 }
 
-#define SENTINEL_TEST(name) cmocka_unit_test_teardown(name, tear_down)
+#define SENTINEL_TEST(name) cmocka_unit_test_teardown(name, spots_tear_down)
 
 int
 main(void)
@@ -626,6 +555,7 @@ main(void)
 		SENTINEL_TEST(sentinel_that_changes_its_mind_is_followed),
 		SENTINEL_TEST(master_by_another_name_is_the_same),
 		SENTINEL_TEST(master_by_a_name_is_gone_to_if_it_is_another),
+		SENTINEL_TEST(master_by_a_name_that_is_not_found_in_time_is_another),
 		SENTINEL_TEST(master_that_goes_is_asked_for_anew),
 		SENTINEL_TEST(silence_at_role_is_waited_for_no_longer),
 		SENTINEL_TEST(store_may_be_closed_at_any_time),

@@ -3,6 +3,7 @@
 and weir is at the new master soon after the sentinels are. No more is admitted by Redis than the
 limit lets and what the new master had not heard of."""
 
+import signal
 import time
 
 import weirtest
@@ -47,6 +48,7 @@ RATE = 300
 BURST = 600             # of `strict`
 TOKEN_US = 365 * 86400 * 1000000 // BURST
 RECOVERY_S = 3          # the breaker's longest pause, and what a busy machine takes
+MAJORITY_S = 6          # three questions, a second each, and the time until the first
 
 
 class SentinelFailover(Case):
@@ -157,6 +159,31 @@ class SentinelFailover(Case):
         # What the old one went on to admit, before weir left it, is lost.
         self.say(f"{self.admitted():.0f} admitted of {BURST}")
         self.assertLessEqual(self.admitted(), BURST + RATE * (there - done) + RATE / 10)
+
+    def test_most_sentinels_are_followed(self):
+        """The old master is lost to the sentinels alone and lives on as one. Weir sees nothing of
+        it until they have named another, and the sentinel that it has asked is gone by then."""
+        self.addCleanup(self.weir.signal, signal.SIGCONT)
+        self.weir.signal(signal.SIGSTOP)
+        # They find that out by PING, and cannot make it a replica.
+        self.old.call("ACL", "SETUSER", "default", "-ping", "-slaveof", "-replicaof")
+        self.watched.await_master(self.new)
+        self.assertEqual(self.old.role(), "master")
+        self.watched.sentinels[0].kill()
+        self.weir.signal(signal.SIGCONT)
+        began = time.monotonic()
+        statuses = set()
+
+        def is_there():
+            statuses.add(self.ask("/admit"))
+            return self.is_used(self.new)
+        wait_until(is_there, "weir uses the new master", 2 * MAJORITY_S)
+        self.say(f"at the new master {time.monotonic() - began:.2f} s after it could know")
+        self.assertEqual(statuses, {200})
+        metrics = self.weir.metrics()
+        self.assertEqual(metrics.get("weir_breaker_open"), 0)
+        self.assertEqual(metrics.total("weir_breaker_opened_total"), 0)
+        self.assertEqual(self.old.role(), "master")
 
 
 if __name__ == "__main__":
