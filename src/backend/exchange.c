@@ -168,6 +168,9 @@ exchange_body_end(struct exchange *exchange)
 	exchange->body_given = true;
 	if (exchange->pool->framing->body_end != NULL)
 		exchange->pool->framing->body_end(exchange);
+	/* Before it the application had nothing to be silent about. */
+	if (exchange->state >= EXCHANGE_ASKED)
+		touch(exchange);
 }
 
 bool
