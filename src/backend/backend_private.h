@@ -157,6 +157,12 @@ void pool_leave(struct backend_pool *pool);
 void pool_count_left(struct backend_pool *pool);
 void pool_forget_left(struct backend_pool *pool);
 
+/* ---- params.c ---- */
+
+/* Appends of each name the last pair, in the order in which they came; `params` are sound. The time
+ * that it takes does not depend on what the names are. -1: no memory, or the buffer is full. */
+int params_put_last(struct buf *out, struct slice params) WEIR_MUST_CHECK;
+
 /* ---- keep.c ---- */
 
 /* The exchange has ended: its connection may serve another one, or is closed. */
