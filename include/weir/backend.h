@@ -102,6 +102,14 @@ bool exchange_is_full(const struct exchange *exchange);
 void exchange_hold(struct exchange *exchange);
 void exchange_resume(struct exchange *exchange);
 
+/*
+ * From within `head` only: the answer is whole with its head. Of the body that an application may
+ * send nevertheless nothing is told. It has 2 seconds to end the request by itself, or idle_timeout
+ * if that is less. Then the exchange ends as complete, and an application that is still sending is
+ * ended as by exchange_cancel.
+ */
+void exchange_end_with_head(struct exchange *exchange);
+
 /* Closes the connection; no call comes any more. */
 void exchange_cancel(struct exchange *exchange);
 

@@ -80,9 +80,6 @@ void fcgi_put_end(uint8_t out[16], uint16_t id, uint32_t app_status, uint8_t pro
  */
 int fcgi_pair_next(struct slice *pairs, struct slice *name, struct slice *value);
 
-/* Whether a pair of that name is among them; they are sound up to there. */
-bool fcgi_pairs_have(struct slice pairs, struct slice name);
-
 /* Bytes that the pair takes on the wire. */
 size_t fcgi_pair_size(size_t name_len, size_t value_len);
 

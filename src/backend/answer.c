@@ -4,6 +4,8 @@
  */
 #include "backend_private.h"
 
+enum { STILL_US = 1000000 }; /* who has sent something within it is still sending */
+
 /* ---- the end ---- */
 
 /* Before the head nothing has been answered; behind it the answer is cut. */
@@ -35,6 +37,16 @@ answer_finish(struct exchange *exchange, uint32_t app_status)
 			exchange->server->name);
 	else
 		exchange_finish(exchange, EXCHANGE_COMPLETE, app_status, "%s", "");
+}
+
+/* Nothing is missing of the answer. A program that is silent may be working on, and has its time
+ * for that; who goes on sending what nobody takes would do so for ever. */
+void
+answer_waited_enough(struct exchange *exchange)
+{
+	exchange->is_endless = exchange->dropped_us > 0 &&
+		loop_now_us(exchange->pool->loop) - exchange->dropped_us < STILL_US;
+	answer_finish(exchange, 0);
 }
 
 /* Where the framing has not said so, the answer is complete only if it can be known to be. An
@@ -88,8 +100,14 @@ take_head(struct exchange *exchange, struct slice *content)
 		return false;
 	}
 	exchange->state = EXCHANGE_ANSWERING;
-	exchange->content_length = head.content_length;
+	exchange->content_length = exchange->ends_with_head ? 0 : head.content_length;
 	return true;
+}
+
+void
+exchange_end_with_head(struct exchange *exchange)
+{
+	exchange->ends_with_head = true;
 }
 
 /* What is beyond Content-Length would be taken for the next response on the client's connection
@@ -101,8 +119,11 @@ within_length(struct exchange *exchange, struct slice content)
 		return content;
 	const uint64_t left = (uint64_t)exchange->content_length - exchange->content_seen;
 
-	if (content.len > left)
-		exchange->has_surplus = true;
+	if (content.len > left) {
+		exchange->dropped_us = loop_now_us(exchange->pool->loop);
+		/* To HEAD a body is sent by most applications, and is no mistake worth telling. */
+		exchange->has_surplus = !exchange->ends_with_head;
+	}
 	return slice_first(content, left);
 }
 
@@ -133,7 +154,10 @@ answer_take(struct exchange *exchange, struct slice content)
 void
 answer_body_ended(struct exchange *exchange)
 {
+	const struct backend_pool *pool = exchange->pool;
+
 	exchange->body_ended = true;
-	stream_set_deadline(
-		exchange->stream, loop_now_us(exchange->pool->loop) + exchange->pool->end_wait_us);
+	stream_set_deadline(exchange->stream,
+		loop_now_us(pool->loop) +
+			(exchange->ends_with_head ? pool->head_wait_us : pool->end_wait_us));
 }

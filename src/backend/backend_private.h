@@ -41,7 +41,8 @@ struct backend_pool {
 	struct loop *loop;
 	struct resolver *resolver;
 	int64_t connect_timeout_us, idle_timeout_us;
-	int64_t end_wait_us; /* for END_REQUEST, once STDOUT has ended */
+	int64_t end_wait_us; /* for the end of the request, once the answer's body has ended */
+	int64_t head_wait_us; /* the same where the answer has no body */
 	unsigned max_in_flight, in_flight;
 	unsigned keep_max, kept; /* connections between two requests, of all servers */
 	int64_t keep_us; /* for so long */
@@ -123,7 +124,10 @@ struct exchange {
 	bool held;
 	bool is_whole; /* nothing is missing of the answer */
 	bool body_ended; /* the answer's: only the end of the request is waited for */
+	bool ends_with_head; /* the answer: it has no body, whatever comes */
 	bool has_surplus; /* more body came than its Content-Length said */
+	int64_t dropped_us; /* when something came last behind the answer's end; 0: never */
+	bool is_endless; /* the application still sent when it was waited for no more */
 	bool starved; /* `early` could not take all */
 	bool starting; /* exchange_start has not returned: what ends it goes into `failure` */
 	enum exchange_result failure;
@@ -155,6 +159,12 @@ void pool_leave(struct backend_pool *pool);
 /* One more program, or one less, is left behind. The pool is there as long as any. */
 void pool_count_left(struct backend_pool *pool);
 void pool_forget_left(struct backend_pool *pool);
+
+/* ---- params.c ---- */
+
+/* Appends of each name the last pair, in the order in which they came; `params` are sound. The time
+ * that it takes does not depend on what the names are. -1: no memory, or the buffer is full. */
+int params_put_last(struct buf *out, struct slice params) WEIR_MUST_CHECK;
 
 /* ---- keep.c ---- */
 
@@ -219,6 +229,9 @@ bool answer_take(struct exchange *exchange, struct slice content);
 
 /* The response's body has ended, but not the request: that is waited for only for a while. */
 void answer_body_ended(struct exchange *exchange);
+
+/* It was waited for long enough: the answer is complete without. The exchange is gone. */
+void answer_waited_enough(struct exchange *exchange);
 
 /* The request is over: complete, or broken off. The exchange is gone. */
 void answer_finish(struct exchange *exchange, uint32_t app_status);

@@ -12,6 +12,8 @@ extern char **environ;
 struct environment {
 	struct buf *out;
 	size_t start; /* where it begins in `out` */
+	size_t distinct; /* what is behind this has other names than what is being put; 0: has not
+			  */
 	unsigned count;
 	enum exchange_result result;
 	struct err *why;
@@ -44,8 +46,11 @@ is_barred(struct slice name)
 static bool
 is_there(const struct environment *environment, struct slice name)
 {
-	const struct slice all = buf_slice(environment->out);
-	struct slice rest = slice_skip(all, environment->start);
+	struct slice rest = buf_slice(environment->out);
+
+	if (environment->distinct > 0)
+		rest = slice_first(rest, environment->distinct);
+	rest = slice_skip(rest, environment->start);
 
 	while (rest.len > 0) {
 		const size_t len = strlen(rest.ptr);
@@ -127,18 +132,26 @@ put_program(struct environment *environment, const struct cgi_program *program)
 				put(environment, SLICE("PATH_INFO"), program->path_info)));
 }
 
-/* Where a name is repeated the last counts, as for limits (view.h), and for PHP. */
 static bool
 put_params(struct environment *environment, struct slice params)
 {
-	struct slice name, value;
+	struct buf single;
+	struct slice rest, name, value;
+	bool done = true;
 
-	while (fcgi_pair_next(&params, &name, &value) > 0) {
-		if (!is_barred(name) && !fcgi_pairs_have(params, name) &&
-			!put(environment, name, value))
-			return false;
+	buf_init(&single, EARLY_MAX);
+	if (params_put_last(&single, params) != 0) {
+		environment->result = EXCHANGE_BUSY;
+		(void)err_set(environment->why, "no memory for the program's environment");
+		done = false;
 	}
-	return true;
+	environment->distinct = environment->out->len;
+	rest = buf_slice(&single);
+	while (done && fcgi_pair_next(&rest, &name, &value) > 0)
+		done = is_barred(name) || put(environment, name, value);
+	environment->distinct = 0;
+	buf_release(&single);
+	return done;
 }
 
 static bool

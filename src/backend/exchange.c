@@ -26,8 +26,8 @@ destroy(struct exchange *exchange)
 	else
 		stream_close(exchange->stream);
 	if (exchange->process != NULL)
-		cgi_process_leave(
-			exchange->process, exchange->is_whole ? pool->idle_timeout_us : 0);
+		cgi_process_leave(exchange->process,
+			exchange->is_whole && !exchange->is_endless ? pool->idle_timeout_us : 0);
 	buf_release(&exchange->early);
 	cgi_head_reader_release(&exchange->head_reader);
 	arena_release(&exchange->arena);
@@ -108,7 +108,7 @@ on_expired(void *context)
 		exchange_connect_failed(
 			exchange, EXCHANGE_TIMEOUT, "not connected within connect_timeout");
 	else if (exchange->body_ended)
-		answer_finish(exchange, 0);
+		answer_waited_enough(exchange);
 	else if (is_alive(exchange))
 		touch(exchange);
 	else
@@ -168,6 +168,9 @@ exchange_body_end(struct exchange *exchange)
 	exchange->body_given = true;
 	if (exchange->pool->framing->body_end != NULL)
 		exchange->pool->framing->body_end(exchange);
+	/* Before it the application had nothing to be silent about. */
+	if (exchange->state >= EXCHANGE_ASKED)
+		touch(exchange);
 }
 
 bool

@@ -60,9 +60,7 @@ put_pairs(struct buf *out, struct slice params, enum exchange_result *result, st
 			*result = EXCHANGE_UNTAKEN;
 			return err_set(why, "a parameter has a zero byte, which SCGI cannot say");
 		}
-		/* No name may come twice: the last counts. */
-		if (!is_left_out(name) && !fcgi_pairs_have(params, name) &&
-			put_pair(out, name, value) != 0)
+		if (!is_left_out(name) && put_pair(out, name, value) != 0)
 			return err_set(why, "no memory for the request");
 	}
 	return 0;
@@ -72,13 +70,19 @@ static int
 put_head(const struct backend_pool *pool, struct buf *out, struct slice params,
 	enum exchange_result *result, struct err *why)
 {
-	struct buf pairs;
+	struct buf single, pairs;
 	char length[32];
 	int status;
 
 	(void)pool;
+	*result = EXCHANGE_BUSY;
+	buf_init(&single, EARLY_MAX);
 	buf_init(&pairs, EARLY_MAX);
-	status = put_pairs(&pairs, params, result, why);
+	/* No name may come twice. */
+	if (params_put_last(&single, params) != 0)
+		status = err_set(why, "no memory for the request");
+	else
+		status = put_pairs(&pairs, buf_slice(&single), result, why);
 	(void)snprintf(length, sizeof length, "%zu:", pairs.len);
 	if (status == 0 &&
 		(buf_append_slice(out, slice_of(length)) != 0 ||
@@ -86,6 +90,7 @@ put_head(const struct backend_pool *pool, struct buf *out, struct slice params,
 			buf_append_slice(out, SLICE(",")) != 0))
 		status = err_set(why, "no memory for the request");
 	buf_release(&pairs);
+	buf_release(&single);
 	return status;
 }
 

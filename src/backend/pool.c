@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { END_WAIT_US = 5000000, KEEP_US = 3000000 };
+enum { END_WAIT_US = 5000000, HEAD_WAIT_US = 2000000, KEEP_US = 3000000 };
 
 const char *const exchange_result_names[EXCHANGE_RESULTS] = { "complete", "busy", "refused",
 	"timeout", "closed", "bad_head", "truncated", "short", "surplus", "untaken", "not_found",
@@ -46,6 +46,8 @@ backend_pool_new(struct loop *loop, struct resolver *resolver, const struct conf
 	pool->idle_timeout_us = config->idle_timeout_us;
 	pool->end_wait_us =
 		END_WAIT_US < config->idle_timeout_us ? END_WAIT_US : config->idle_timeout_us;
+	pool->head_wait_us =
+		HEAD_WAIT_US < config->idle_timeout_us ? HEAD_WAIT_US : config->idle_timeout_us;
 	pool->max_in_flight = (unsigned)((config->max_in_flight + share - 1) / share);
 	pool->in_flight_gauge = in_flight;
 	pool->framing = framing_of(config->type);

@@ -100,7 +100,7 @@ struct gate_request {
 	enum gate_outcome outcome;
 	struct exchange *exchange;
 	struct upload *upload; /* NULL: no body is stored */
-	bool head_sent, without_body;
+	bool head_sent;
 };
 
 /* ---- plant.c ---- */

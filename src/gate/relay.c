@@ -72,16 +72,18 @@ on_head(void *context, struct cgi_head *head)
 	struct gate_request *request = context;
 	struct buf *out = &request->gate->head;
 	const struct slice fields = choose_fields(request, head);
+	const bool without_body = has_no_body(request, head);
 
-	request->without_body = has_no_body(request, head);
 	buf_consume(out, out->len);
 	/* The head came within its maximum, and the normal form is hardly longer: memory is out. */
 	if (cgi_head_write(head, fields, out) != 0)
 		return false;
 	front_send(request->front, buf_slice(out));
 	request->head_sent = true;
+	if (without_body)
+		exchange_end_with_head(request->exchange);
 	/* What it says is not what comes. */
-	if (request->without_body || leads_to_file(head))
+	if (without_body || leads_to_file(head))
 		head->content_length = -1;
 	if (head->content_length > 0)
 		front_promise_length(request->front);
@@ -93,8 +95,6 @@ on_data(void *context, struct slice body)
 {
 	struct gate_request *request = context;
 
-	if (request->without_body)
-		return;
 	front_send(request->front, body);
 	if (front_is_full(request->front))
 		exchange_hold(request->exchange);

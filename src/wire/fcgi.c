@@ -167,18 +167,6 @@ length_size(size_t len)
 	return len < 0x80 ? 1 : 4;
 }
 
-bool
-fcgi_pairs_have(struct slice pairs, struct slice name)
-{
-	struct slice one, value;
-
-	while (fcgi_pair_next(&pairs, &one, &value) > 0) {
-		if (slice_is(one, name))
-			return true;
-	}
-	return false;
-}
-
 size_t
 fcgi_pair_size(size_t name_len, size_t value_len)
 {

@@ -66,6 +66,8 @@ on_head(void *context, struct cgi_head *head)
 		len += (size_t)n < room ? (size_t)n : 0;
 	}
 	came(talk);
+	if (talk->wants_no_body)
+		exchange_end_with_head(talk->exchange);
 	return !talk->refuses_head;
 }
 

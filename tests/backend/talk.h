@@ -36,6 +36,7 @@ struct talk {
 	uint64_t body_len, body_sum, error_len;
 	char error_start[64];
 	bool refuses_head;
+	bool wants_no_body; /* says so when the head has come */
 	uint64_t hold_after; /* bytes of the body; the exchange is held then */
 
 	uint64_t to_send; /* bytes of zeros that talk_feed gives as the request's body */

@@ -114,6 +114,37 @@ closed_output_ends_the_answer_and_not_the_program(void **state)
 	talk_release(&talk);
 }
 
+/* Where the answer has no body: one that goes on sending is ended, and one that is silent, with its
+ * output still open, works on. */
+static void
+who_goes_on_sending_behind_the_answer_is_ended(void **state)
+{
+	struct talk endless, silent;
+
+	(void)state;
+	program_write("endless",
+		"trap '' PIPE; echo $$ > self; printf 'X: y\r\n\r\n'; "
+		"while :; do echo more 2>/dev/null; done");
+	program_write("silent",
+		"printf 'X: y\r\n\r\n'; until test -e go; do sleep 0.02; done; echo 1 > after");
+	assert_true(program_start(&endless, "endless", NULL));
+	assert_true(program_start(&silent, "silent", NULL));
+	endless.wants_no_body = silent.wants_no_body = true;
+	const int64_t start_us = clock_monotonic_us();
+
+	talk_finish(&endless);
+	talk_finish(&silent);
+	assert_true(clock_monotonic_us() - start_us < 10000000);
+	assert_int_equal(endless.result, EXCHANGE_COMPLETE);
+	assert_int_equal(silent.result, EXCHANGE_COMPLETE);
+	assert_int_equal(endless.body_len, 0);
+	assert_gone(program_number("self"));
+	directory_write(&directory, "go", SLICE(""));
+	(void)program_number("after");
+	talk_release(&endless);
+	talk_release(&silent);
+}
+
 static void
 who_holds_the_error_output_delays_nothing(void **state)
 {
@@ -206,6 +237,7 @@ main(void)
 		TEST(who_does_not_listen_is_killed),
 		TEST(silence_ends_it),
 		TEST(closed_output_ends_the_answer_and_not_the_program),
+		TEST(who_goes_on_sending_behind_the_answer_is_ended),
 		TEST(who_holds_the_error_output_delays_nothing),
 		TEST(nothing_is_left_of_a_thousand),
 	};

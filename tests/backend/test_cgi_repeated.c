@@ -3,6 +3,7 @@
 #include "programs.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static void
 assert_told(const char *const *pairs, const char *expected)
@@ -23,6 +24,23 @@ last_of_a_name_counts(void **state)
 	assert_told((const char *const[]){ "X_A", "1", "X_B", "1", "X_A", "2", "X_A", "3", "X_B",
 			    "", NULL },
 		"X_A=3\nX_B=\n");
+}
+
+/* Names that are left out too: each of them is looked at once. */
+static void
+last_of_very_many_counts(void **state)
+{
+	enum { MANY = 30000 };
+	static char others[MANY][16];
+	static const char *pairs[2 * MANY + 1];
+
+	(void)state;
+	for (unsigned i = 0; i < MANY; i++) {
+		(void)snprintf(others[i], sizeof others[i], "proxy-%u", i);
+		pairs[2 * i] = i % 3 == 0 ? "X_A" : i % 3 == 1 ? "X_B" : others[i];
+		pairs[2 * i + 1] = others[i] + strlen("proxy-");
+	}
+	assert_told(pairs, "X_A=29997\nX_B=29998\n");
 }
 
 /* nginx: "include fastcgi.conf", and a SCRIPT_FILENAME of the location's own behind it. */
@@ -56,6 +74,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(last_of_a_name_counts),
+		TEST(last_of_very_many_counts),
 		TEST(last_script_is_run),
 		TEST(names_that_no_shell_knows_are_left_out),
 	};

@@ -11,7 +11,7 @@
 
 /* What the server has read, whole: the script may be looked at when its connection has ended. */
 struct request {
-	char head[4096], body[4096];
+	char head[1024 * 1024], body[4096];
 	size_t head_len, body_len;
 	const char *answer;
 };
@@ -111,6 +111,43 @@ no_name_comes_twice_and_the_last_counts(void **state)
 	talk_release(&talk);
 }
 
+/* A client may send as many fields as max_params lets through. */
+static void
+very_many_names_are_told_apart(void **state)
+{
+	enum { MANY = 30000 };
+	static char names[MANY][16];
+	static const char *pairs[2 * 2 * MANY + 1];
+	static struct request request = { .answer = USUAL_ANSWER };
+	const char **next = pairs;
+	struct buf expected;
+	struct talk talk;
+
+	(void)state;
+	bytes_init(&expected);
+	bytes_add(&expected, slice_make("CONTENT_LENGTH\0000\0SCGI\0001", 24));
+	/* Half of them come twice. */
+	for (unsigned turn = 0; turn < 2; turn++) {
+		for (unsigned i = 0; i < MANY; i++) {
+			(void)snprintf(names[i], sizeof names[i], "HTTP_X_%u", i);
+			if (turn == 1 && i % 2 == 0)
+				continue;
+			*next++ = names[i];
+			*next++ = turn == 0 ? "first" : "last";
+			if (turn == 0 && i % 2 == 1)
+				continue;
+			bytes_add(&expected, slice_make(names[i], strlen(names[i]) + 1));
+			bytes_add(&expected,
+				turn == 0 ? slice_make("first", 6) : slice_make("last", 5));
+		}
+	}
+	ask(&talk, &request, pairs, "");
+	assert_usual(&talk);
+	assert_slice(slice_make(request.head, request.head_len), buf_slice(&expected));
+	buf_release(&expected);
+	talk_release(&talk);
+}
+
 static void
 without_a_body_the_length_is_said_all_the_same(void **state)
 {
@@ -196,6 +233,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_request_is_a_netstring_and_its_body),
 		TEST(no_name_comes_twice_and_the_last_counts),
+		TEST(very_many_names_are_told_apart),
 		TEST(without_a_body_the_length_is_said_all_the_same),
 		TEST(the_end_of_the_connection_ends_what_has_no_length),
 		TEST(a_zero_byte_is_not_sent),

@@ -168,6 +168,33 @@ silence_of_the_client_is_not_the_applications(void **state)
 	talk_release(&talk);
 }
 
+static void
+answers_late(struct app_conn *conn)
+{
+	if (app_read_request(conn) && app_linger(conn, 400))
+		(void)app_answer(conn, SLICE(USUAL_ANSWER));
+}
+
+/* It could not answer before, however late in its time the end has come. */
+static void
+application_has_its_time_from_the_end_of_the_body_on(void **state)
+{
+	struct talk talk;
+
+	(void)state;
+	use_idle_timeout(600000);
+	serve(answers_late);
+	assert_true(talk_start(&talk, pool, NULL));
+	exchange_body(talk.exchange, SLICE("x"));
+	run_loop_for_ms(loop, 1000);
+	assert_row(!talk.ended, "%s", talk.why);
+	talk_feed(&talk);
+	talk_finish(&talk);
+	assert_row(talk.result == EXCHANGE_COMPLETE, "%s", talk.why);
+	assert_usual(&talk);
+	talk_release(&talk);
+}
+
 /* Half of a body of 150,000 bytes is more than a unix socket hands back before it says that there
  * is room. */
 static void
@@ -252,6 +279,7 @@ main(void)
 		TEST(body_that_comes_slowly_is_not_silence),
 		TEST(reading_is_not_silence),
 		TEST(silence_of_the_client_is_not_the_applications),
+		TEST(application_has_its_time_from_the_end_of_the_body_on),
 		TEST(reading_slowly_is_not_silence),
 		TEST(cancelled_exchange_closes_its_connection_and_calls_no_more),
 	};

@@ -86,6 +86,58 @@ kept_connection_goes_on_behind_it(void **state)
 	assert_int_equal(fake_app_look(app).accepted, 1);
 }
 
+static void
+sends_without_end(struct app_conn *conn)
+{
+	static const char zeros[1000];
+
+	if (!app_read_request(conn) || !app_out(conn, SLICE("X: y\r\n\r\n")))
+		return;
+	while (app_out(conn, slice_make(zeros, sizeof zeros)))
+		;
+}
+
+/* Nobody would end it: the client reads nothing, and the application is not silent. */
+static void
+body_without_end_is_not_read_for_ever(void **state)
+{
+	struct answer answer;
+
+	(void)state;
+	serve(APP ALL, sends_without_end);
+	rig_ask(&rig, &answer, "HEAD", "/", NULL);
+	assert_true(answer_is_whole(&answer));
+	assert_int_equal(answer_status(&answer), 200);
+	assert_slice(answer_body(&answer), SLICE(""));
+	answer_release(&answer);
+	assert_soon(fake_app_look(app).ended == 1);
+	assert_int_equal(rig_logged(&rig, "backend"), 0);
+}
+
+static void
+sends_a_long_body(struct app_conn *conn)
+{
+	static const char zeros[100000];
+
+	while (app_read_request(conn) && app_out(conn, SLICE("X: y\r\n\r\n"))) {
+		for (unsigned i = 0; i < 100; i++)
+			(void)app_out(conn, slice_make(zeros, sizeof zeros));
+		(void)app_out_end(conn);
+		(void)app_end(conn, 0, FCGI_REQUEST_COMPLETE);
+	}
+}
+
+/* As php-fpm does it to HEAD. */
+static void
+long_body_that_ends_costs_no_connection(void **state)
+{
+	(void)state;
+	serve(APP "keep_idle = 1\n" ALL, sends_a_long_body);
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(rig_status(&rig, "HEAD", "/", NULL), 200);
+	assert_int_equal(fake_app_look(app).accepted, 1);
+}
+
 /* Its answer ends with its output: what Content-Length says is not waited for. */
 static void
 programs_answer_has_no_body_where_none_has_a_place(void **state)
@@ -106,6 +158,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(applications_answer_has_no_body_where_none_has_a_place),
 		TEST(kept_connection_goes_on_behind_it),
+		TEST(body_without_end_is_not_read_for_ever),
+		TEST(long_body_that_ends_costs_no_connection),
 		TEST(programs_answer_has_no_body_where_none_has_a_place),
 	};
 

@@ -48,6 +48,27 @@ request_arrives_as_it_came(void **state)
 	(void)close(fd);
 }
 
+/* A web server has ended the client's connection, and what it lets through of it is the request.
+ * Whoever could have a field left out would have one left out that a proxy in front has added, or
+ * be counted by one that the application does not see. */
+static void
+fields_that_connection_names_are_passed_on(void **state)
+{
+	static const char *const more[] = { "HTTP_CONNECTION",
+		"close, te, X-API-Key, X-Forwarded-For, Cookie, Host", "HTTP_TE", "trailers",
+		"HTTP_X_API_KEY", "alice", "HTTP_X_FORWARDED_FOR", "198.51.100.1", "HTTP_COOKIE",
+		"a=b", "HTTP_HOST", "a.test", NULL };
+
+	(void)state;
+	serve(APP "[limit key]\nidentity = header X-API-Key\non_missing = skip\npolicy = 1/1h\n" ALL
+		  "limit = key\n",
+		answers);
+	assert_int_equal(rig_status(&rig, "GET", "/", more), 404);
+	for (size_t i = 0; more[i] != NULL; i += 2)
+		assert_row(fake_app_params(app, more[i], more[i + 1]) == 1, "%s", more[i]);
+	assert_int_equal(rig_status(&rig, "GET", "/", more), 429);
+}
+
 static void
 connection_is_kept_over_many_requests(void **state)
 {
@@ -304,6 +325,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(answer_comes_in_its_normal_form),
 		TEST(request_arrives_as_it_came),
+		TEST(fields_that_connection_names_are_passed_on),
 		TEST(connection_is_kept_over_many_requests),
 		cmocka_unit_test(applications_limits_are_replaced),
 		cmocka_unit_test(applications_limits_are_kept_where_that_is_said),

@@ -1,12 +1,15 @@
 #!/usr/bin/python3 -B
-"""Backends that are full or stuck, and those whose connections are kept."""
+"""Backends that are full or stuck, those whose connections are kept, and those of two servers."""
 
 import contextlib
 import os
 import socket
+import time
 
 import weirtest
-from weirtest import Case, Load, PhpFpm, Weir, attempts, fcgi, wait_until
+from weirtest import Case, Load, PhpFpm, Uwsgi, Weir, attempts, fcgi, uwsgi, wait_until
+from weirtest.client import connect
+from weirtest.process import free_port
 
 PLACES = 20
 
@@ -154,6 +157,97 @@ class Kept(Case):
         self.say(str(phase))
         self.assertEqual((set(phase.status), phase.failed), ({200}, {}))
         self.assertLess(phase.max, KEPT_S * 1000000)
+
+
+SEVERAL = """\
+[backend app]
+type = {type}
+server = {one}
+server = {two}
+
+[route default]
+match = *
+"""
+
+SET_ASIDE_S = 1
+
+
+class ServerTests:
+    """Two real servers of a backend: they share the requests, and each is enough."""
+
+    type = None
+
+    def make_server(self, name, port):
+        raise NotImplementedError
+
+    def ask(self, weir, sleep_ms=0, count=1):
+        """So many requests at a time: how many each server has answered."""
+        params = fcgi.usual_params("/sleep.php", self.place.documents, SLEEP_MS=str(sleep_ms))
+        with contextlib.ExitStack() as stack:
+            peers = [stack.enter_context(fcgi.Connection(weir.socket)) for _ in range(count)]
+            for peer in peers:
+                peer.send(fcgi.request(params))
+            replies = [peer.reply() for peer in peers]
+        self.assertEqual({(reply.status, reply.is_whole) for reply in replies}, {(200, True)})
+        seen = [reply.stdout.split(b"X-Server: ")[1].split(b"\r\n")[0].decode()
+                for reply in replies]
+        return {name: seen.count(name) for name in seen}
+
+    @staticmethod
+    def refuses(server):
+        try:
+            connect(server.socket).close()
+        except ConnectionRefusedError:
+            return True
+        return False
+
+    def check(self, port_one, port_two):
+        one, two = (self.start(self.make_server(f"{name}-{self._testMethodName[5:]}", port))
+                    for name, port in (("one", port_one), ("two", port_two)))
+        weir = self.start(Weir(self.place, None, SEVERAL.format(
+            type=self.type, one=one.address, two=two.address),
+            name="weir-" + self._testMethodName[5:]))
+        self.assertEqual(self.ask(weir, 300, 6), {one.name: 3, two.name: 3})
+        one.kill()
+        # A child may outlive its master for a moment, and what it has taken ends with it.
+        wait_until(lambda: self.refuses(one), "nobody is there any more")
+        died = time.monotonic()
+        for _ in range(5):
+            self.assertEqual(self.ask(weir), {two.name: 1})
+        self.assertEqual(self.ask(weir, 100, 6), {two.name: 6})
+        self.assert_logged(weir, 1, "cannot be connected to", "server=" + one.address)
+        one.start()
+        # The first of those that are not busy is asked, but not one that is set aside.
+        wait_until(lambda: self.ask(weir) == {one.name: 1}, "the first is asked again")
+        self.assertGreaterEqual(time.monotonic() - died, SET_ASIDE_S)
+        self.assertEqual(self.ask(weir, 300, 6), {one.name: 3, two.name: 3})
+        self.assert_logged(weir, 1, "can be connected to again", "server=" + one.address)
+        self.assertEqual(weir.metrics().total("weir_backend_failures_total"), 0)
+
+    def test_unix_sockets_share_and_stand_in(self):
+        self.check(None, None)
+
+    def test_tcp_ports_share_and_stand_in(self):
+        self.check(free_port(), free_port())
+
+    def test_a_unix_socket_and_a_port_share_and_stand_in(self):
+        self.check(None, free_port())
+
+
+class SeveralPhpFpm(ServerTests, Case):
+    type = "fastcgi"
+
+    def make_server(self, name, port):
+        prepend = self.place.write(name + ".php", f'<?php header("X-Server: {name}");')
+        return PhpFpm(self.place, name, prepend=prepend, port=port)
+
+
+class SeveralUwsgi(ServerTests, Case):
+    type = "scgi"
+    needs = (uwsgi.PROGRAM,)
+
+    def make_server(self, name, port):
+        return Uwsgi(self.place, name, port)
 
 
 if __name__ == "__main__":

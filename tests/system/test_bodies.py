@@ -4,6 +4,7 @@
 import hashlib
 import json
 import os
+import time
 
 import weirtest
 from weirtest import ApacheProxy, Case, Nginx, PhpFpm, Weir, Zeros, fcgi, wait_until
@@ -17,12 +18,21 @@ spool = 12m
 type = cgi
 program = {program}
 
+[backend late]
+type = cgi
+program = {late}
+idle_timeout = 1s
+
 [limit one]
 policy = 1/1d
 
 [route program]
 script = /program
 backend = program
+
+[route late]
+script = /late
+backend = late
 
 [route one]
 script = /limited.php
@@ -41,6 +51,13 @@ echo
 echo "$CONTENT_LENGTH ${HTTP_TRANSFER_ENCODING-none} $(sha256sum | cut -d' ' -f1)"
 """
 
+LATE = """\
+#!/bin/sh
+read_by_now=$(wc -c)
+sleep 0.6
+printf 'Content-Type: text/plain\\n\\n%s' "$read_by_now"
+"""
+
 MIB = 1024 * 1024
 
 
@@ -49,13 +66,18 @@ class Bodies(Case):
     def setUpClass(cls):
         super().setUpClass()
         cls.php = cls.start_for_class(PhpFpm(cls.place))
-        program = cls.place.sub("bin", "program")
-        with open(program, "w", encoding="ascii") as file:
-            file.write(PROGRAM)
-        os.chmod(program, 0o755)
         cls.weir = cls.start_for_class(Weir(
-            cls.place, cls.php, ROUTES.format(program=program),
+            cls.place, cls.php, ROUTES.format(program=cls.make_program("program", PROGRAM),
+                                              late=cls.make_program("late", LATE)),
             weir="spool_directory = " + cls.place.sub("tmp")))
+
+    @classmethod
+    def make_program(cls, name, script):
+        path = cls.place.sub("bin", name)
+        with open(path, "w", encoding="ascii") as file:
+            file.write(script)
+        os.chmod(path, 0o755)
+        return path
 
     def stored(self):
         """How many bodies weir holds on the disk."""
@@ -81,6 +103,20 @@ class WithoutAFront(Bodies):
         reply = fcgi.ask(self.weir.socket, params, body=body)
         self.assertEqual(reply.body.decode(),
                          f"{len(body)} none {hashlib.sha256(body).hexdigest()}\n")
+        self.assert_nothing_is_left()
+
+    def test_slow_upload_takes_no_time_from_the_application(self):
+        """Its idle_timeout begins with the end of the body, also where that comes late in it."""
+        params = fcgi.usual_params("/late", self.place.documents, REQUEST_METHOD="POST",
+                                   CONTENT_LENGTH="4")
+        with fcgi.Connection(self.weir.socket) as peer:
+            peer.send(fcgi.request(params)[:-8])
+            for _ in range(4):
+                peer.send(fcgi.record(fcgi.STDIN, b"x"))
+                time.sleep(0.3)
+            time.sleep(1.4)     # 1.7 s of silence: the second second of it has begun
+            peer.send(fcgi.record(fcgi.STDIN, b""))
+            self.assertEqual(peer.reply().body, b"4")
         self.assert_nothing_is_left()
 
 

@@ -143,7 +143,8 @@ class FrontTests:
         direct = self.start(self.make_direct())
         fields = [("Host", "example.test"), ("Cookie", "a=1; b=2"), ("X-Twice", "1"),
                   ("X-Twice", "2"), ("User-Agent", "weirtest"), ("Referer", "http://r.test/"),
-                  ("Authorization", "Basic dTpw"), ("Content-Type", "text/plain")]
+                  ("Authorization", "Basic dTpw"), ("Content-Type", "text/plain"),
+                  ("X-Named", "1"), ("Connection", "close, X-Named, Cookie")]
         for method, path, body in (("GET", "/server.php?x=1&y=%20z", None),
                                    ("GET", "/server.php/extra/p%41th?q", None),
                                    ("POST", "/server.php//a/../b", b"some body"),

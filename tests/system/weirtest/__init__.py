@@ -25,12 +25,13 @@ from weirtest.process import wait_until
 from weirtest.proxy import Proxy
 from weirtest.redis import Redis
 from weirtest.sentinel import Watched
+from weirtest.uwsgi import Uwsgi
 from weirtest.weir import Weir
 
 __all__ = [
     "ApacheAuthnz", "ApacheCgi", "ApacheFcgid", "ApacheFcgidAuthorizer", "ApacheFcgidLogin", "ApacheProxy", "ApacheProxyPass",
     "Caddy", "Case", "Cluster", "HAProxy", "Lighttpd", "LighttpdAuthorizer", "LighttpdCgi",
     "LighttpdPhpCgi", "LighttpdSpawn", "Load", "Metrics", "Nginx", "NginxAuthRequest", "PhpFpm", "Place", "Proxy", "Redis", "TooSlow",
-    "Watched", "Weir", "Zeros", "ask", "attempts", "fcgi", "main", "process", "sentinel",
+    "Uwsgi", "Watched", "Weir", "Zeros", "ask", "attempts", "fcgi", "main", "process", "sentinel",
     "wait_until",
 ]

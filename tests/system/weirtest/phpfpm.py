@@ -13,7 +13,7 @@ daemonize = no
 
 [www]
 {user}
-listen = {socket}
+listen = {listen}
 listen.mode = 0666
 listen.backlog = 1024
 pm = static
@@ -34,14 +34,17 @@ def program():
 
 
 class PhpFpm(Server):
-    def __init__(self, place, name="php", children=8, prepend=None):
-        """`prepend`: a script that runs before each."""
+    def __init__(self, place, name="php", children=8, prepend=None, port=None):
+        """`prepend`: a script that runs before each. `port`: of TCP on this host, in the place of a
+        unix socket."""
         super().__init__(place, name)
-        self.socket = place.socket(name)
+        self.socket = place.socket(name) if port is None else port
+        self.address = f"unix:{self.socket}" if port is None else f"tcp:127.0.0.1:{port}"
         self.documents = place.documents
         user = worker_user()
         self.config = place.write(name + ".conf", CONFIG.format(
-            log=place.log(name), socket=self.socket, children=children, tmp=place.sub("tmp"),
+            log=place.log(name), listen=self.address.partition(":")[2], children=children,
+            tmp=place.sub("tmp"),
             user="" if user is None else f"user = {user}\ngroup = {user}")
             + ("" if prepend is None else f"php_admin_value[auto_prepend_file] = {prepend}\n"))
 
