@@ -51,7 +51,6 @@ is_there(const struct environment *environment, struct slice name)
 	if (environment->distinct > 0)
 		rest = slice_first(rest, environment->distinct);
 	rest = slice_skip(rest, environment->start);
-
 	while (rest.len > 0) {
 		const size_t len = strlen(rest.ptr);
 
