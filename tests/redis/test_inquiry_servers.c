@@ -135,6 +135,26 @@ a_replica_is_asked_for_rights_alone(void **state)
 	assert_int_equal(strncmp(report.refusals[INQUIRY_SET], "READONLY", 8), 0);
 }
 
+/* Of a server that limits do not use yet nothing else is known, and nothing is written there. */
+static void
+a_candidate_is_asked_for_its_role_alone(void **state)
+{
+	static const char *const answers[] = { "*3\r\n$6\r\nmaster\r\n:7\r\n*0\r\n",
+		"*2\r\n$5\r\nslave\r\n$1\r\nx\r\n", "-NOAUTH Authentication required.\r\n" };
+	static const char *const roles[] = { "master", "slave", "" };
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH_OF(answers); i++) {
+		SAID({ "ROLE", answers[i] });
+		ask_as(answers_as_said, INQUIRY_CANDIDATE);
+		assert_int_equal(report.end, INQUIRY_ANSWERED);
+		assert_string_equal(report.role, roles[i]);
+		for (unsigned question = 0; question < INQUIRY_QUESTIONS; question++)
+			assert_row(report.was_asked[question] == (question == INQUIRY_ROLE), "%u",
+				question);
+	}
+}
+
 int
 main(void)
 {
@@ -145,6 +165,7 @@ main(void)
 		cmocka_unit_test(a_sentinel_tells_the_master),
 		cmocka_unit_test(a_master_tells_its_replicas),
 		cmocka_unit_test(a_replica_is_asked_for_rights_alone),
+		cmocka_unit_test(a_candidate_is_asked_for_its_role_alone),
 	};
 
 	return cmocka_run_group_tests_name("redis/inquiry_servers", tests, NULL, NULL);
