@@ -409,11 +409,7 @@ master_by_a_name_that_is_not_found_in_time_is_another(void **state)
 	client_wait_until_ready(&client);
 	sentinel->answer = named(new, "master.test");
 	run_loop_while(client.loop, client.redis->lookup == NULL);
-	assert_int_equal(client.redis->state, REDIS_READY);
-	const int64_t from_us = clock_monotonic_us();
-
 	run_loop_while(client.loop, client.redis->state == REDIS_READY);
-	assert_true(clock_monotonic_us() - from_us >= 150 * US_PER_MS);
 	sentinel->answer = named(new, "127.0.0.1");
 	client_wait_until_ready(&client);
 	assert_true(new->seen.checks > 0);
