@@ -110,7 +110,12 @@ void exchange_resume(struct exchange *exchange);
  */
 void exchange_end_with_head(struct exchange *exchange);
 
-/* Closes the connection; no call comes any more. */
+/* Whether all of the answer has been told, as its Content-Length says, though the application has
+ * not ended the request yet. */
+bool exchange_is_answered(const struct exchange *exchange);
+
+/* Closes the connection; no call comes any more. A program is ended, unless the answer is there:
+ * then it may work on for idle_timeout. */
 void exchange_cancel(struct exchange *exchange);
 
 #endif

@@ -27,7 +27,9 @@ destroy(struct exchange *exchange)
 		stream_close(exchange->stream);
 	if (exchange->process != NULL)
 		cgi_process_leave(exchange->process,
-			exchange->is_whole && !exchange->is_endless ? pool->idle_timeout_us : 0);
+			(exchange->is_whole || exchange->body_ended) && !exchange->is_endless
+				? pool->idle_timeout_us
+				: 0);
 	buf_release(&exchange->early);
 	cgi_head_reader_release(&exchange->head_reader);
 	arena_release(&exchange->arena);
@@ -54,6 +56,12 @@ exchange_finish(struct exchange *exchange, enum exchange_result result, uint32_t
 	}
 	destroy(exchange);
 	handler->end(context, result, app_status, why.text);
+}
+
+bool
+exchange_is_answered(const struct exchange *exchange)
+{
+	return exchange->body_ended;
 }
 
 void
@@ -250,8 +258,10 @@ exchange_start(struct backend_pool *pool, struct slice params,
 	buf_consume(&pool->request, pool->request.len);
 	if (pool->in_flight + pool->left_behind >= pool->max_in_flight)
 		(void)err_set(why, "max_in_flight is reached");
-	else if (pool->framing->put_head(pool, &pool->request, params, result, why) == 0)
+	else if (pool->framing->put_head(pool, &pool->request, params, result, why) == 0) {
+		*result = EXCHANGE_BUSY;
 		exchange = exchange_new(pool, handler, context, why);
+	}
 	if (exchange == NULL)
 		return NULL;
 	exchange->starting = true;

@@ -235,8 +235,6 @@ conn_lose_request(struct front_conn *conn, enum front_gone why)
 {
 	if (conn->state != CONN_BUSY || conn->request.owner == NULL)
 		return;
-	if (why == FRONT_GONE_PEER)
-		counter_add(COUNT_CLIENT_GONE, 1);
 	conn->front->handler->gone(&conn->request, why);
 	conn->request.owner = NULL;
 }

@@ -28,10 +28,17 @@ on_gone(struct front_request *front, enum front_gone why)
 {
 	struct gate_request *request = front_owner(front);
 
+	/* nginx closes as soon as it has Content-Length bytes: nothing was given up. */
+	const bool is_answered = why == FRONT_GONE_PEER && request->exchange != NULL &&
+		exchange_is_answered(request->exchange);
+
 	ask_cancel(request);
 	if (request->exchange != NULL)
 		exchange_cancel(request->exchange);
-	request->outcome = outcome_of(why);
+	if (!is_answered)
+		request->outcome = outcome_of(why);
+	if (!is_answered && why == FRONT_GONE_PEER)
+		counter_add(COUNT_CLIENT_GONE, 1);
 	request_close(request);
 }
 

@@ -53,6 +53,10 @@ PROGRAMS = {
                       "do sleep 0.05; done) & " + ANSWER + "echo ok",
     "says-nothing": "exit 0",
     "says-no-head": "echo it; echo is no head",
+    # Behind its answer it works on, and notes how that went.
+    "works-behind": "trap 'echo cut > \"$NOTES/$QUERY_STRING\"; exit' TERM; "
+                    "printf 'Content-Length: 3\\r\\n\\r\\nok\\n'; sleep 0.5; "
+                    'echo whole > "$NOTES/$QUERY_STRING"',
     "is-killed": "kill -KILL $$",
     "crashes": "kill -SEGV $$",
     "crashes-late": ANSWER + "echo ok; kill -SEGV $$",
@@ -283,6 +287,20 @@ class Alone(CgiCase):
                 pid = self.pid_of("ended-" + name)
             wait_until(lambda p=pid: not is_alive(p), "weir ends the program")
         self.assert_logged(weir, 0, "A program was ended by a signal.")
+
+    def test_work_behind_a_whole_answer_is_not_cut(self):
+        """nginx closes a connection that it keeps as soon as it has Content-Length bytes."""
+        weir = self.start(self.make_weir())
+        with fcgi.Connection(weir.socket) as connection:
+            connection.send(fcgi.request(self.programs.params(
+                "weir", "works-behind", QUERY_STRING="behind")))
+            seen = b""
+            while b"ok\n" not in seen:
+                seen += connection.peer.recv(65536)
+        self.assertEqual(wait_until(lambda: self.programs.note("behind"), "it is noted"), "whole\n")
+        metrics = weir.metrics()
+        self.assertEqual(metrics.total("weir_client_gone_total"), 0)
+        self.assertEqual(metrics.total("weir_requests_total", outcome="admitted"), 1)
 
     def test_a_weir_that_is_killed_leaves_no_program(self):
         weir = self.make_weir(weir="threads = 2").start()
