@@ -4,6 +4,8 @@
  */
 #include "backend_private.h"
 
+#include <stdio.h>
+
 enum { STILL_US = 1000000 }; /* who has sent something within it is still sending */
 
 /* ---- the end ---- */
@@ -67,6 +69,18 @@ answer_connection_ended(struct exchange *exchange, const char *why)
 		answer_finish(exchange, 0);
 	else
 		answer_broke_off(exchange, EXCHANGE_CLOSED, why);
+}
+
+void
+answer_program_ended(struct exchange *exchange, int signo)
+{
+	char why[64];
+
+	(void)snprintf(why, sizeof why, "the program was ended by signal %d", signo);
+	if (signo > 0)
+		answer_broke_off(exchange, EXCHANGE_CLOSED, why);
+	else
+		answer_connection_ended(exchange, exchange->pool->framing->ended);
 }
 
 /* ---- what comes ---- */

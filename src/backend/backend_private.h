@@ -237,6 +237,10 @@ void answer_waited_enough(struct exchange *exchange);
 void answer_finish(struct exchange *exchange, uint32_t app_status);
 void answer_broke_off(struct exchange *exchange, enum exchange_result before_head, const char *why);
 
+/* The output of a program is over, and the program itself, by this signal or 0, unless it runs on:
+ * who was killed has not said all. The exchange is gone. */
+void answer_program_ended(struct exchange *exchange, int signo);
+
 /* The connection is over, for this reason; whether the answer is complete follows from what came.
  * The exchange is gone. */
 void answer_connection_ended(struct exchange *exchange, const char *why);

@@ -89,6 +89,10 @@ struct cgi_process *cgi_process_start(struct exchange *exchange, const char *pat
 /* The stream to its standard input; NULL when that is closed. */
 struct stream *cgi_process_input(const struct cgi_process *process);
 
+/* Its output has ended. Tells the exchange how the program has (answer_program_ended), now or soon:
+ * one that runs on is not waited for. */
+void cgi_process_await(struct cgi_process *process);
+
 /* The exchange needs it no more. It may run on for as long as `may_run_us`; then, or at once if
  * that is 0, it is asked to end (SIGTERM), and soon after made to (SIGKILL), with all of its group,
  * also if it has ended itself. As long as there is anything to end it counts for max_in_flight. */

@@ -24,7 +24,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GRACE_US = 3000000 };
+/* AWAIT_US: a program that has closed its output is on its way out, as a rule. */
+enum { GRACE_US = 3000000, AWAIT_US = 50000 };
 
 struct cgi_process {
 	struct loop *loop;
@@ -34,6 +35,8 @@ struct cgi_process {
 	struct stream *input, *errors;
 	struct timer *ladder;
 	bool has_ended; /* the leader; not reaped */
+	bool is_awaited; /* its end, for the exchange whose answer has ended */
+	int signo; /* that ended it, or 0 */
 	bool is_asked, is_made; /* to end, the group */
 	bool is_counted; /* as left behind */
 	char path[PATH_MAX];
@@ -74,11 +77,23 @@ settle(struct cgi_process *process)
 	destroy(process);
 }
 
+/* The process may be gone behind it. */
+static void
+tell_end(struct cgi_process *process)
+{
+	process->is_awaited = false;
+	answer_program_ended(process->exchange, process->signo);
+}
+
 static void
 on_rung(void *context)
 {
 	struct cgi_process *process = context;
 
+	if (process->is_awaited) {
+		tell_end(process);
+		return;
+	}
 	if (process->is_asked) {
 		make_end(process);
 		settle(process);
@@ -120,7 +135,11 @@ on_ended(void *context, int signo)
 	if (signo > 0 && !is_of_ours(process, signo))
 		tell_killed(process, signo);
 	process->has_ended = true;
-	settle(process);
+	process->signo = signo;
+	if (process->is_awaited)
+		tell_end(process);
+	else
+		settle(process);
 }
 
 /* We go, and what still runs is to go with us. */
@@ -137,9 +156,20 @@ on_loop_ends(void *context)
 static const struct child_handler child_handler = { .ended = on_ended, .loop_ends = on_loop_ends };
 
 void
+cgi_process_await(struct cgi_process *process)
+{
+	process->is_awaited = true;
+	if (process->has_ended)
+		tell_end(process);
+	else
+		timer_set(process->ladder, loop_now_us(process->loop) + AWAIT_US);
+}
+
+void
 cgi_process_leave(struct cgi_process *process, int64_t may_run_us)
 {
 	process->exchange = NULL;
+	process->is_awaited = false;
 	stream_close(process->input);
 	process->input = NULL;
 	/* What an answered request has left running in the background is its own affair. */

@@ -315,7 +315,10 @@ on_eof(void *context)
 {
 	struct exchange *exchange = context;
 
-	answer_connection_ended(exchange, exchange->pool->framing->ended);
+	if (exchange->process != NULL && !exchange->body_ended)
+		cgi_process_await(exchange->process);
+	else
+		answer_connection_ended(exchange, exchange->pool->framing->ended);
 }
 
 static void

@@ -19,7 +19,11 @@ what_is_no_answer_is_told(void **state)
 		{ "echo no head; echo", EXCHANGE_BAD_HEAD },
 		{ "kill -SEGV $$", EXCHANGE_CLOSED },
 		{ "printf 'Content-Length: 5\r\n\r\nabc'", EXCHANGE_TRUNCATED },
-		{ "printf 'X: y\r\n\r\nabc'; kill -KILL $$", EXCHANGE_COMPLETE },
+		{ "printf 'X: y\r\n\r\nabc'; kill -KILL $$", EXCHANGE_TRUNCATED },
+		{ "printf 'X: y\r\n\r\nabc'; kill -TERM $$", EXCHANGE_TRUNCATED },
+		{ "printf 'Content-Length: 3\r\n\r\nabc'; kill -KILL $$", EXCHANGE_COMPLETE },
+		{ "sleep 0.2 & printf 'X: y\r\n\r\nabc'; kill -KILL $$", EXCHANGE_TRUNCATED },
+		{ "printf 'X: y\r\n\r\nabc'; exec >&-; sleep 0.3", EXCHANGE_COMPLETE },
 		{ "printf 'X: y\r\n\r\nabc'; exit 7", EXCHANGE_COMPLETE },
 	};
 

@@ -271,11 +271,11 @@ class Alone(CgiCase):
         wait_until(lambda: descriptors() <= before, "all is closed")
 
     def test_a_crash_is_logged(self):
-        for name, status, signo in (("is-killed", 502, 9), ("crashes", 502, 11),
-                                    ("crashes-late", 200, 11)):
+        for name, status, whole, signo in (("is-killed", 502, True, 9), ("crashes", 502, True, 11),
+                                           ("crashes-late", 200, False, 11)):
             weir = self.start(self.make_weir(name="weir-" + name))
             reply = fcgi.ask(weir.socket, self.programs.params("weir", name))
-            self.assertEqual(reply.status, status)
+            self.assertEqual((reply.status, reply.is_whole), (status, whole))
             self.assert_logged(weir, 1, "A program was ended by a signal.", f"signal={signo}")
 
     def test_what_weir_ends_is_no_crash(self):
