@@ -1,8 +1,8 @@
 /*
  * Which program. A path is looked up beneath the root by the kernel (openat2(2) with
- * RESOLVE_BENEATH), so neither `..` nor a symbolic link leads out of it, whatever the web server
- * made of the URL. Where a part of the path is a file and not a directory, what is behind it is
- * PATH_INFO.
+ * RESOLVE_BENEATH), or what an absolute link leads to is held against the root, so neither `..` nor
+ * a symbolic link leads out of it, whatever the web server made of the URL. Where a part of the
+ * path is a file and not a directory, what is behind it is PATH_INFO.
  */
 #include "cgi_private.h"
 
@@ -51,6 +51,38 @@ open_beneath(int root, const char *path)
 	return (int)syscall(SYS_openat2, root, path, &how, sizeof how);
 }
 
+/* Where a descriptor leads, without links; its length, or 0. */
+static size_t
+real_path(int fd, char path[PATH_MAX])
+{
+	char link[64];
+
+	(void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+	const ssize_t len = readlink(link, path, PATH_MAX);
+
+	return len > 0 && len < PATH_MAX ? (size_t)len : 0;
+}
+
+/* An absolute link leads out for openat2, though it may lead to a place below the root: held
+ * against that is what was opened. */
+static int
+open_by_link(int root, const char *path)
+{
+	char top[PATH_MAX], place[PATH_MAX];
+	const int fd = open(path, O_PATH | O_CLOEXEC);
+
+	if (fd < 0)
+		return -1;
+	const size_t top_len = real_path(root, top), len = real_path(fd, place);
+
+	if (top_len > 0 && len > top_len && memcmp(place, top, top_len) == 0 &&
+		place[top_len] == '/')
+		return fd;
+	(void)close(fd);
+	errno = EXDEV;
+	return -1;
+}
+
 /* A program that takes on another user's rights is nobody's to start from the network. */
 static enum exchange_result
 judge(const char *path, const struct stat *status, struct err *why)
@@ -76,8 +108,18 @@ refused(const char *path, int error, struct err *why)
 {
 	(void)err_set(why, "%s: %s", path,
 		error == EXDEV ? "leads out of the backend's root" : strerror(error));
-	return error == EXDEV || error == EACCES || error == ELOOP ? EXCHANGE_FORBIDDEN
-								   : EXCHANGE_NOT_FOUND;
+	switch (error) {
+	case EXDEV:
+	case EACCES:
+	case ELOOP:
+		return EXCHANGE_FORBIDDEN;
+	case ENOENT:
+	case ENOTDIR:
+	case ENAMETOOLONG:
+		return EXCHANGE_NOT_FOUND;
+	default: /* descriptors or memory are short, or the disk is ill: it may be there */
+		return EXCHANGE_BUSY;
+	}
 }
 
 /* Cuts at the last slash of what is beneath the root; false: there is none left. */
@@ -103,7 +145,8 @@ walk(char *path, size_t root_len, int root, struct err *why)
 	struct stat status;
 	int fd;
 
-	while ((fd = open_beneath(root, below)) < 0) {
+	while ((fd = open_beneath(root, below)) < 0 &&
+		(errno != EXDEV || (fd = open_by_link(root, path)) < 0)) {
 		const int error = errno;
 
 		/* Something before it is a file, or not there. */

@@ -90,11 +90,13 @@ reset_signals(void)
 static int
 put_descriptors(struct plan *plan)
 {
+	const int report = fcntl(plan->report, F_DUPFD_CLOEXEC, 3);
 	int high[3];
 
-	plan->report = fcntl(plan->report, F_DUPFD_CLOEXEC, 3);
-	if (plan->report < 0)
+	/* Without a new one there must be the old one, to say so. */
+	if (report < 0)
 		return -1;
+	plan->report = report;
 	for (int i = 0; i < 3; i++) {
 		high[i] = fcntl(plan->fds[i], F_DUPFD_CLOEXEC, 3);
 		if (high[i] < 0)

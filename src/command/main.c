@@ -115,6 +115,8 @@ main(int argc, char **argv)
 {
 	if (open_standard_descriptors() != 0)
 		return EXIT_FAILED;
+	/* Several processes of a web server may say the same at the same time. */
+	(void)setvbuf(stderr, NULL, _IOLBF, BUFSIZ);
 	if (cgi_is_asked() && (argc < 2 || cgi_arguments_are_foreign(argc, argv)))
 		return serve_as_cgi(argc, argv);
 	if (argc < 2) {

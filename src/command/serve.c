@@ -148,8 +148,6 @@ watch_signals(struct serve *serve, struct err *err)
 			return -1;
 	}
 	(void)signal(SIGPIPE, SIG_IGN);
-	/* A file that may not grow (ulimit -f) is an error of its write, and no end. */
-	(void)signal(SIGXFSZ, SIG_IGN);
 	mask_signals(SIG_UNBLOCK);
 	return 0;
 }
@@ -379,6 +377,8 @@ command_serve(int argc, char **argv)
 			"takes one file (also as --config FILE), or none for %s", DEFAULT_CONFIG);
 	serve.is_cgi = cgi_is_asked() && !sockets_are_inherited();
 	mask_signals(SIG_BLOCK);
+	/* A file that may not grow (ulimit -f) is an error of its write, and no end. */
+	(void)signal(SIGXFSZ, SIG_IGN);
 	/* libfcgi installs signal handlers of its own, so it comes before ours. */
 	if (hash_start(&err) != 0 || counter_thread_start(&err) != 0 || front_start(&err) != 0 ||
 		(serve.loop = loop_new(&err)) == NULL) {

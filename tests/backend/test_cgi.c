@@ -261,6 +261,40 @@ a_zero_byte_reaches_no_program(void **state)
 	talk_release(&talk);
 }
 
+/* At each point of a start, weir's and the child's: what is there is not told to be missing, and
+ * what was not started not to have said nothing. */
+static void
+without_descriptors_a_program_is_not_to_be_had_now(void **state)
+{
+	enum { PLACES = 16, SHELLS_OWN = 20 };
+	struct rlimit before, few;
+	unsigned busy = 0;
+	int held[SHELLS_OWN], count = 0, next;
+
+	(void)state;
+	program_write("x", "printf 'X: y\r\n\r\nok'");
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	do
+		next = held[count++] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	while (next < SHELLS_OWN);
+	for (unsigned more = 1; more <= PLACES; more++) {
+		struct talk talk;
+
+		few = (struct rlimit){ .rlim_cur = (rlim_t)next + more,
+			.rlim_max = before.rlim_max };
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+		program_run(&talk, "x", NULL);
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+		assert_row(talk.result == EXCHANGE_BUSY || talk.result == EXCHANGE_COMPLETE,
+			"%u: %s: %s", more, exchange_result_names[talk.result], talk.why);
+		busy += talk.result == EXCHANGE_BUSY;
+		talk_release(&talk);
+	}
+	assert_in_range(busy, 5, PLACES - 1);
+	while (count > 0)
+		(void)close(held[--count]);
+}
+
 int
 main(void)
 {
@@ -275,6 +309,7 @@ main(void)
 		TEST(a_program_may_answer_as_a_server_would),
 		TEST(what_the_kernel_would_not_take_is_refused_before),
 		TEST(a_zero_byte_reaches_no_program),
+		TEST(without_descriptors_a_program_is_not_to_be_had_now),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

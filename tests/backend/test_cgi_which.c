@@ -87,8 +87,14 @@ what_is_no_program_is_refused(void **state)
 		{ "no-interpreter", EXCHANGE_REFUSED },
 		{ "no-format", EXCHANGE_REFUSED },
 		{ "link-in", EXCHANGE_COMPLETE },
+		{ "link-absolute", EXCHANGE_COMPLETE },
+		{ "link-absolute/info", EXCHANGE_COMPLETE },
+		{ "way-in/x", EXCHANGE_COMPLETE },
+		{ "way-in/link-out", EXCHANGE_FORBIDDEN },
+		{ "link-gone", EXCHANGE_NOT_FOUND },
+		{ "link-beside", EXCHANGE_FORBIDDEN },
 	};
-	char text[300];
+	char text[600];
 
 	(void)state;
 	program_write("x", "printf 'X: y\r\n\r\nok'");
@@ -98,7 +104,10 @@ what_is_no_program_is_refused(void **state)
 	directory_write(&directory, "no-format", SLICE("\177garbage\n"));
 	(void)snprintf(text, sizeof text,
 		"cd %s && mkdir d && ln -s /bin/true link-out && ln -s /bin way-out && "
-		"ln -s loop loop && ln -s x link-in && mkfifo -m 755 fifo && chmod 4755 setuid && "
+		"ln -s loop loop && ln -s x link-in && ln -s $PWD/x link-absolute && "
+		"ln -s $PWD way-in && ln -s $PWD/none link-gone && mkdir $PWD-beside && "
+		"cp x $PWD-beside && ln -s $PWD-beside/x link-beside && mkfifo -m 755 fifo && "
+		"chmod 4755 setuid && "
 		"chmod 755 no-interpreter no-format",
 		directory.path);
 	assert_int_equal(system(text), 0);
@@ -111,6 +120,8 @@ what_is_no_program_is_refused(void **state)
 		assert_true((talk.why[0] == '\0') == (talk.result == EXCHANGE_COMPLETE));
 		talk_release(&talk);
 	}
+	(void)snprintf(text, sizeof text, "rm -r %s-beside", directory.path);
+	assert_int_equal(system(text), 0);
 }
 
 static void

@@ -5,6 +5,7 @@
 #include "serving.h"
 
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -157,6 +158,23 @@ what_it_does_is_in_the_metrics(void **state)
 	weir_stop();
 }
 
+static void
+a_file_that_may_not_be_so_large_is_told(void **state)
+{
+	struct process_setup setup = { 0 };
+	struct rlimit before, small;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	small = (struct rlimit){ .rlim_cur = 400000, .rlim_max = before.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+	const int status = weir_run(LISTEN STATE NONE ALL, &setup);
+
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+	assert_int_equal(status, 1);
+	assert_row(process_said(&process, "File too large"), "%s", process_error(&process));
+}
+
 int
 main(void)
 {
@@ -165,6 +183,7 @@ main(void)
 		STATE_TEST(another_configuration_of_the_same_user_has_another_file),
 		STATE_TEST(what_it_does_is_in_the_metrics),
 		STATE_TEST(names_that_others_have_taken_do_not_keep_it_from_serving),
+		TEST(a_file_that_may_not_be_so_large_is_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
