@@ -30,6 +30,10 @@ int url_path_normal(struct slice target, char *out, size_t *len, struct err *err
  */
 int url_path_fold(struct slice path, char *out, size_t *len) WEIR_MUST_CHECK;
 
+/* Host and port of a raw request target in absolute form (RFC 9112, section 3.2.2), without user
+ * information; empty for any other. */
+struct slice url_host(struct slice target);
+
 /* The query of a raw request target, without `?` and without a fragment; empty if there is none. */
 struct slice url_query(struct slice target);
 

@@ -28,7 +28,8 @@ struct view {
 	struct slice query; /* QUERY_STRING, or the target's if that is empty; raw */
 	struct slice script; /* SCRIPT_NAME, folded; the path where the web server chose no script
 				(authorizers) */
-	struct slice host; /* HTTP_HOST without port and final dot, in small letters; may be empty
+	struct slice host; /* an absolute target's, HTTP_HOST or SERVER_NAME, without port and final
+			    * dot, in small letters; may be empty
 			    */
 	struct slice cookies; /* HTTP_COOKIE */
 	struct slice user; /* REMOTE_USER if AUTH_TYPE says that it was authenticated, else empty */

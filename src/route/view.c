@@ -18,6 +18,7 @@ enum wanted {
 	ADDRESS,
 	ACCEPT,
 	HOST,
+	SERVER,
 	COOKIE,
 	FORWARDED,
 	WANTED
@@ -34,6 +35,7 @@ static const struct slice wanted_names[WANTED] = {
 	[ADDRESS] = { "REMOTE_ADDR", 11 },
 	[ACCEPT] = { "HTTP_ACCEPT", 11 },
 	[HOST] = { "HTTP_HOST", 9 },
+	[SERVER] = { "SERVER_NAME", 11 },
 	[COOKIE] = { "HTTP_COOKIE", 11 },
 	[FORWARDED] = { "HTTP_X_FORWARDED_FOR", 20 },
 };
@@ -172,6 +174,18 @@ host_len(struct slice host)
 	return colon;
 }
 
+/* As web servers choose the site: a target in absolute form has the last word, and who names no
+ * host at all gets the first site. */
+static struct slice
+host_of(const struct slice values[WANTED])
+{
+	const struct slice host = url_host(values[TARGET]);
+
+	if (host.len > 0)
+		return host;
+	return values[HOST].len > 0 ? values[HOST] : values[SERVER];
+}
+
 static int
 take_host(struct view *view, struct slice host, struct arena *arena, struct err *err)
 {
@@ -235,7 +249,7 @@ view_init(struct view *view, const struct routes *routes, char *const *env, stru
 	if (take_script(view, &found, arena, err) != 0 ||
 		take_path(view, &found, arena, err) != 0 ||
 		take_query(view, values, arena, err) != 0 ||
-		take_host(view, values[HOST], arena, err) != 0)
+		take_host(view, host_of(values), arena, err) != 0)
 		return -1;
 	if (view->script.len == 0)
 		view->script = view->path;

@@ -58,20 +58,35 @@ without_fragment(struct slice target)
 	return slice_first(target, slice_find(target, '#'));
 }
 
-/* The raw path of a target: Apache passes `http://any.host/path` on as it came. */
+/* The raw path of a target: Apache passes `http://any.host/path` on as it came. Its authority goes
+ * to *authority, empty without one. */
 static struct slice
-raw_path(struct slice target)
+raw_path(struct slice target, struct slice *authority)
 {
 	struct slice path = without_fragment(target);
 
+	*authority = slice_first(path, 0);
 	path = slice_first(path, slice_find(path, '?'));
 	const struct slice rest = slice_skip(path, scheme_len(path));
 
 	if (rest.len == path.len || !slice_has_prefix(rest, SLICE("//")))
 		return path;
-	const struct slice authority = slice_skip(rest, 2);
+	const struct slice behind = slice_skip(rest, 2);
+	const size_t len = slice_find(behind, '/');
 
-	return slice_skip(authority, slice_find(authority, '/'));
+	*authority = slice_first(behind, len);
+	return slice_skip(behind, len);
+}
+
+struct slice
+url_host(struct slice target)
+{
+	struct slice authority;
+
+	(void)raw_path(target, &authority);
+	const size_t at = slice_find(authority, '@');
+
+	return slice_skip(authority, at == authority.len ? 0 : at + 1);
 }
 
 /*
@@ -98,7 +113,7 @@ close_segment(const char *out, size_t start, size_t end)
 int
 url_path_normal(struct slice target, char *out, size_t *len, struct err *err)
 {
-	struct slice path = raw_path(target);
+	struct slice authority, path = raw_path(target, &authority);
 	size_t start = 1, end = 1; /* of the segment at the end of out */
 
 	if (slice_is(target, SLICE("*"))) {

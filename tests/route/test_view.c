@@ -188,6 +188,18 @@ the_host_has_one_spelling(void **state)
 		assert_slice(view.host, slice_of(rows[i][1]));
 	}
 	/* nginx sends it again, empty, where a location has parameters of its own. */
+	/* Apache serves what the URL names, and its first site to who names nothing. */
+	assert_int_equal(view_with("REQUEST_URI=http://u@A.test:80/x", "HTTP_HOST=b.test",
+				 "SERVER_NAME=c.test"),
+		0);
+	assert_slice(view.host, SLICE("a.test"));
+	assert_slice(view.path, SLICE("/x"));
+	assert_int_equal(view_with("REQUEST_URI=http://", "HTTP_HOST=b.test"), 0);
+	assert_slice(view.host, SLICE("b.test"));
+	assert_int_equal(view_with("REQUEST_URI=/http://a.test/", "HTTP_HOST=b.test"), 0);
+	assert_slice(view.host, SLICE("b.test"));
+	assert_int_equal(view_with("REQUEST_URI=/x", "SERVER_NAME=c.test"), 0);
+	assert_slice(view.host, SLICE("c.test"));
 	assert_int_equal(view_with("HTTP_HOST=a.test", "HTTP_HOST="), 0);
 	assert_slice(view.host, SLICE("a.test"));
 	assert_int_equal(view_with("HTTP_HOST=a.test", "HTTP_HOST=b.test"), 0);
