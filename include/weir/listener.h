@@ -24,6 +24,10 @@ void listener_resume(struct listener *listener);
 
 typedef void listener_none_fn(void *context);
 
+/* Is called, with the context of listener_fn, whenever the system has no descriptor for a
+ * connection that waits, before the listener rests. NULL, as at first: nobody is. */
+void listener_on_shortage(struct listener *listener, listener_none_fn *shortage);
+
 /* From now on accepts only what waits. `none` is called, once and in a later turn, when nothing
  * waits any more; the listener may be freed in it and is of no more use. */
 void listener_take_rest(struct listener *listener, listener_none_fn *none);

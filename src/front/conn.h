@@ -89,6 +89,7 @@ struct front {
 	struct conn_list idle, active;
 	counter_cell faults[FRONT_FAULTS];
 	struct log_throttle send_log, shortage_log;
+	int plenty; /* descriptors below this are for idle connections, too */
 	bool stopping, accepting;
 	enum front_rest rest; /* when stopping */
 	struct deferred empty;

@@ -16,9 +16,11 @@
 #include "weir/units.h"
 
 #include <assert.h>
+#include <limits.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 
-enum { ACCEPT_BATCH = 16, LOOKS_MAX = 64, EXCESS_MAX = 64 };
+enum { ACCEPT_BATCH = 16, LOOKS_MAX = 64, EXCESS_MAX = 64, RESERVE_MAX = 64 };
 
 struct front_listener {
 	struct front_listener *next;
@@ -31,12 +33,27 @@ struct front_listener {
 static const char *const fault_names[FRONT_FAULTS] = { "not_fastcgi", "order", "length",
 	"bad_params", "head_too_large", "short_body" };
 
+/* The last of the descriptors that the process may have are for requests: for backends, programs
+ * and Redis. New ones are the lowest that are free, so a high number tells that few are. */
+static int
+plenty(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur > INT_MAX)
+		return INT_MAX;
+	const int all = (int)limit.rlim_cur;
+
+	return all - (all / 4 < RESERVE_MAX ? all / 4 : RESERVE_MAX);
+}
+
 /* 0 stands for the usual. */
 static void
 take_settings(struct front *front, const struct front_settings *given)
 {
 	struct front_settings *settings = &front->settings;
 
+	front->plenty = plenty();
 	*settings = *given;
 	if (settings->send_timeout_us == 0)
 		settings->send_timeout_us = FRONT_SEND_TIMEOUT_US;
@@ -196,7 +213,19 @@ on_accept(void *context, int fd)
 
 	if (connections(front) >= front->settings.max_connections)
 		make_room(front);
+	/* One goes for the new one, one more so that they become fewer. */
+	for (int i = 0; i < 2 && fd >= front->plenty; i++)
+		make_room(front);
 	conn_open(front, fd, listener->tag);
+}
+
+static void
+on_shortage(void *context)
+{
+	const struct front_listener *listener = context;
+
+	for (int i = 0; i < ACCEPT_BATCH; i++)
+		make_room(listener->front);
 }
 
 int
@@ -214,6 +243,7 @@ front_listen(struct front *front, int fd, void *tag, struct err *err)
 		free(listener);
 		return err_set(err, "no memory for a listener");
 	}
+	listener_on_shortage(listener->listener, on_shortage);
 	front->listeners = listener;
 	return 0;
 }

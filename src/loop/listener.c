@@ -28,6 +28,7 @@ struct listener {
 	listener_fn *fn;
 	void *context;
 	listener_none_fn *none; /* NULL: it goes on accepting */
+	listener_none_fn *shortage; /* may be NULL */
 	struct event *readable;
 	struct timer *rest;
 	bool paused;
@@ -51,6 +52,8 @@ rest(struct listener *listener, int error)
 			LOG_TEXT("error", strerror(error)), LOG_KEPT_BACK(held));
 	(void)event_del(listener->readable);
 	timer_set(listener->rest, now + REST_US);
+	if (listener->shortage != NULL)
+		listener->shortage(listener->context);
 }
 
 /* A peer that vanishes without a word, with its machine or its network, is noticed after two
@@ -185,6 +188,12 @@ listener_resume(struct listener *listener)
 	(void)event_add(listener->readable, NULL);
 	if (listener->none != NULL)
 		timer_set(listener->rest, loop_now_us(listener->loop));
+}
+
+void
+listener_on_shortage(struct listener *listener, listener_none_fn *shortage)
+{
+	listener->shortage = shortage;
 }
 
 void

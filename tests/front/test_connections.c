@@ -47,6 +47,36 @@ longest_idle_connection_makes_room_for_a_new_one(void **state)
 		(void)close(fds[i]);
 }
 
+/* In this process a connection is two: ours stays, and takes one of theirs. */
+static void
+idle_connections_give_way_before_descriptors_are_out(void **state)
+{
+	enum { CONNECTIONS = 36, DESCRIPTORS = 56 };
+	int fds[CONNECTIONS];
+	struct rlimit before, few;
+
+	(void)state;
+	const int64_t evicted = counter_sum(COUNT_CONNECTIONS_EVICTED);
+	const int next = dup(0);
+
+	(void)close(next);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	few = (struct rlimit){ .rlim_cur = (rlim_t)next + DESCRIPTORS,
+		.rlim_max = before.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	ask_allow(1000);
+	for (size_t i = 0; i < CONNECTIONS; i++) {
+		fds[i] = rig_connect(&rig);
+		ask_whole(fds[i], dump, true);
+		assert_answer_of(fds[i], 0);
+	}
+	assert_true(counter_sum(COUNT_CONNECTIONS_EVICTED) > evicted);
+	for (size_t i = 0; i < CONNECTIONS; i++)
+		(void)close(fds[i]);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	ask_allow(1000);
+}
+
 /* It has left our hands, but nobody has read it yet. */
 static void
 wait_for_lock(void *context)
@@ -267,6 +297,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(idle_connections_give_way_before_descriptors_are_out),
 		TEST(longest_idle_connection_makes_room_for_a_new_one),
 		TEST(request_that_is_not_read_yet_is_not_dropped_to_make_room),
 		TEST(connections_beyond_the_limit_are_bounded_and_become_fewer),
