@@ -59,6 +59,7 @@ printf 'Content-Type: text/plain\\n\\n%s' "$read_by_now"
 """
 
 MIB = 1024 * 1024
+GIB = 1024 * MIB
 
 
 class Bodies(Case):
@@ -85,6 +86,15 @@ class Bodies(Case):
                  for name in os.listdir(f"/proc/{self.weir.pid}/fd"))
         return sum(self.place.sub("tmp") in os.readlink(link) for link in links
                    if os.path.lexists(link))
+
+    def memory_kib(self):
+        with open(f"/proc/{self.weir.pid}/status", encoding="ascii") as file:
+            return int(next(line for line in file if line.startswith("VmRSS:")).split()[1])
+
+    def bytes_read(self):
+        """By weir, of sockets and files."""
+        with open(f"/proc/{self.weir.pid}/io", encoding="ascii") as file:
+            return int(file.readline().removeprefix("rchar: "))
 
     def assert_nothing_is_left(self):
         wait_until(lambda: self.weir.metrics().get("weir_requests_in_flight") == 0,
@@ -118,6 +128,26 @@ class WithoutAFront(Bodies):
             peer.send(fcgi.record(fcgi.STDIN, b""))
             self.assertEqual(peer.reply().body, b"4")
         self.assert_nothing_is_left()
+
+    def test_rejected_upload_of_1_gib_is_answered_before_it_comes(self):
+        """And a web server that sends all of it nevertheless is not kept from it: what comes is
+        forgotten."""
+        params = fcgi.usual_params("/limited.php", self.place.documents, REQUEST_METHOD="POST")
+        self.assertIn(429, {fcgi.ask(self.weir.socket, params).status for _ in range(2)})
+        params["CONTENT_LENGTH"] = str(GIB)
+        records = fcgi.record(fcgi.STDIN, bytes(32768)) * 32
+        for keep in (True, False):
+            with self.subTest(keep=keep), fcgi.Connection(self.weir.socket) as peer:
+                peer.send(fcgi.request(params, keep=keep)[:-8] + records)
+                reply = peer.reply()
+                self.assertEqual((reply.status, reply.is_whole), (429, True))
+                before, most = self.memory_kib(), 0
+                for _ in range(GIB // MIB - 1):
+                    peer.send(records)
+                    most = max(most, self.memory_kib())
+                self.assert_small(most - before, 1024, "grown by 1 GiB that nobody wants")
+        self.assert_nothing_is_left()
+        self.assertEqual(self.weir.metrics().get("weir_backend_in_flight", backend="php"), 0)
 
 
 class FrontTests:
@@ -160,6 +190,20 @@ class FrontTests:
             answer = front.ask("/limited.php", "POST", body=Zeros(10 * MIB), chunked=True)
             self.assertEqual((answer.status, answer.is_whole), (429, True))
             self.assert_nothing_is_left()
+
+    def test_rejected_upload_of_1_gib(self):
+        """The client hears of it in time to keep most of it."""
+        for front in self.each_front():
+            self.assertIn(429, {front.ask("/limited.php").status for _ in range(2)})
+            memory, read = self.memory_kib(), self.bytes_read()
+            answer = front.ask("/limited.php", "POST", body=Zeros(GIB))
+            self.assertEqual((answer.status, answer.is_whole), (429, True))
+            self.assertIsNotNone(answer["Retry-After"])
+            self.assert_nothing_is_left()
+            read = self.bytes_read() - read
+            self.say(f"{answer.sent / MIB:.1f} MiB were sent, {read / MIB:.1f} MiB read")
+            self.assertLess(max(answer.sent, read), 64 * MIB)
+            self.assert_small(self.memory_kib() - memory, 4096, "grown")
 
     def test_client_that_goes_in_the_middle(self):
         for front in self.each_front():

@@ -55,6 +55,7 @@ class Nginx(_Nginx):
             snippet.put("keepalive 32;", "")
             snippet.put("fastcgi_keep_conn on;", "fastcgi_keep_conn off;")
         if not store_uploads:
+            snippet.put("client_max_body_size 64m;", "client_max_body_size 0;")
             snippet.put("#fastcgi_request_buffering off;", "fastcgi_request_buffering off;")
         shutil.copyfile("/etc/nginx/fastcgi_params", place.sub("conf", "fastcgi_params"))
         self.config = self._configure(snippet)
