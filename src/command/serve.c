@@ -63,6 +63,10 @@ on_signal(void *context, int signo)
 		serve_reload(serve);
 		return;
 	}
+	if (signo == SIGUSR2) {
+		log_warn("SIGUSR2 has no meaning for weir: SIGHUP reloads, SIGTERM stops.");
+		return;
+	}
 	/* A web server ends so the CGI programs of clients that have gone. */
 	if (!serve->is_cgi)
 		log_info("Stopping: no new requests; those under way may end.",
@@ -126,7 +130,8 @@ open_pages(struct serve *serve, struct err *err)
 
 /* ---- the start ---- */
 
-static const int signals[] = { SIGTERM, SIGINT, SIGUSR1, SIGHUP };
+/* SIGQUIT as to nginx and php-fpm. */
+static const int signals[] = { SIGTERM, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, SIGHUP };
 
 /* What comes before there is somebody to take it is kept by the kernel. */
 static void

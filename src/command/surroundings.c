@@ -149,6 +149,28 @@ check_state(const struct surroundings *look)
 		surroundings_say(look, SEVERITY_ERROR, &key, "%s", err.text);
 }
 
+/* ---- what uploads without their length are stored in ---- */
+
+/* A warning: all other requests are served. Its files have no name, so one of any would do. */
+static void
+check_spool(const struct surroundings *look)
+{
+	const struct named_key key = { "weir", "", "spool_directory", 0 };
+	const struct config *config = look->config;
+	bool is_needed = false;
+	char path[PATH_SIZE];
+	struct err err;
+
+	for (unsigned i = 0; i < config->backend_count; i++)
+		is_needed = is_needed ||
+			(config->backends[i]->type != BACKEND_NONE &&
+				config->backends[i]->spool > 0);
+	(void)snprintf(path, sizeof path, "%s/spool", config->spool_directory);
+	if (is_needed && surroundings_can_make(path, &err) != 0)
+		surroundings_say(look, SEVERITY_WARNING, &key,
+			"%s; uploads that come without their length are answered 503", err.text);
+}
+
 void
 surroundings_check(const struct config *config, struct diagnostics *diagnostics)
 {
@@ -156,6 +178,7 @@ surroundings_check(const struct config *config, struct diagnostics *diagnostics)
 
 	check_logs(&look);
 	check_state(&look);
+	check_spool(&look);
 	surroundings_check_sockets(&look);
 	surroundings_check_programs(&look);
 	surroundings_check_same(&look);

@@ -12,6 +12,17 @@ value_root(const struct value *value, void *field, struct err *err)
 		path.text.len--;
 	if (value_path(&path, field, err) != 0)
 		return -1;
+	/* What a request asks for is held against it as it stands. */
+	struct slice rest = slice_skip(path.text, 1), segment;
+
+	while (path.text.len > 1 && slice_split(&rest, '/', &segment)) {
+		if (segment.len == 0 || slice_is(segment, SLICE(".")) ||
+			slice_is(segment, SLICE("..")))
+			return err_set(err,
+				"\"%.*s\" has //, . or .. in it; write the plain path of that "
+				"directory",
+				SHOWN(path.text));
+	}
 	if (path.text.len == 1)
 		return err_set(err,
 			"/ holds every program there is; write the directory of those "

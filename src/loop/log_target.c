@@ -111,10 +111,11 @@ prefix_of(const struct log_target *target, enum log_level level, char *out, size
 bool
 log_target_write(struct log_target *target, enum log_level level, const char *line, size_t len)
 {
-	char whole[LOG_LINE_MAX + 96];
+	char room[LOG_LINE_MAX + 97] = "\n";
+	char *whole = room + 1;
 	const bool bare =
 		target->kind != LOG_SINK_SYSLOG && !target->is_journal && len > 0 && line[0] == '{';
-	const int prefix = bare ? 0 : prefix_of(target, level, whole, sizeof whole);
+	const int prefix = bare ? 0 : prefix_of(target, level, whole, sizeof room - 1);
 	size_t total = (size_t)prefix + len;
 
 	memcpy(whole + prefix, line, len);
@@ -124,6 +125,11 @@ log_target_write(struct log_target *target, enum log_level level, const char *li
 		target->fd = open_fd(target);
 	if (target->fd < 0)
 		return false;
+	/* A part of a line ends where the next one begins. */
+	if (target->is_cut) {
+		whole = room;
+		total++;
+	}
 	ssize_t n;
 
 	do {
@@ -133,6 +139,8 @@ log_target_write(struct log_target *target, enum log_level level, const char *li
 		(void)close(target->fd);
 		target->fd = -1;
 	}
+	if (n > 0 && target->kind != LOG_SINK_SYSLOG)
+		target->is_cut = whole[n - 1] != '\n';
 	return n == (ssize_t)total;
 }
 

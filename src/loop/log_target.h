@@ -9,6 +9,7 @@ struct log_target {
 	char *path; /* of a file */
 	int fd; /* -1: to be opened */
 	bool is_journal; /* standard error is */
+	bool is_cut; /* the last line has no end: the disk was full in its middle */
 };
 
 /* -1: no memory, or the file cannot be opened; then there is nothing to close. */

@@ -115,6 +115,10 @@ what_weir_starts_with_is_a_warning_at_most(void **state)
 			"weir.ini:3: [weir] metrics: warning: weir would serve without metrics: "
 			"the "
 			"directory " },
+		{ LISTEN "spool_directory = DIR/none\n" STATE
+			 "[backend app]\nserver = unix:DIR/a\n" ALL,
+			"weir.ini:3: [weir] spool_directory: warning: the directory " },
+		{ LISTEN "spool_directory = DIR/none\n" STATE NONE ALL, "" },
 		{ LISTEN "reject_log = DIR/x.log\nlog_level = info\n" STATE NONE ALL, "" },
 	};
 

@@ -11,7 +11,7 @@ static void
 each_stop_signal_lets_a_request_end(void **state)
 {
 	static const int signals[][2] = { { SIGTERM, 0 }, { SIGINT, 0 }, { SIGUSR1, 0 },
-		{ SIGTERM, SIGTERM }, { SIGUSR1, SIGTERM }, { SIGTERM, SIGHUP } };
+		{ SIGQUIT, 0 }, { SIGTERM, SIGTERM }, { SIGUSR1, SIGTERM }, { SIGTERM, SIGHUP } };
 
 	(void)state;
 	for (size_t i = 0; i < LENGTH_OF(signals); i++) {
@@ -44,6 +44,17 @@ each_stop_signal_lets_a_request_end(void **state)
 		assert_int_equal(unlink(go.text), 0);
 		assert_int_equal(unlink(directory_path(&directory, "app.sock").text), 0);
 	}
+}
+
+static void
+a_signal_without_a_meaning_is_told(void **state)
+{
+	(void)state;
+	weir_start(LISTEN STATE NONE ALL);
+	process_signal(&process, SIGUSR2);
+	assert_soon(process_said(&process, "SIGUSR2 has no meaning for weir"));
+	assert_serving();
+	weir_stop();
 }
 
 static void
@@ -290,6 +301,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(each_stop_signal_lets_a_request_end),
+		TEST(a_signal_without_a_meaning_is_told),
 		TEST(what_does_not_end_within_drain_is_cut),
 		TEST(stop_without_requests_is_quick_also_with_kept_connections),
 		TEST(reload_takes_a_new_configuration),

@@ -98,6 +98,10 @@ static const struct {
 	{ "backend", "spool", "0", "-1", NULL },
 	{ "backend", "server", "tcp:[::1]:9000", "tcp:::1:9000", NULL },
 	{ "backend", "program", "/usr/lib/cgi-bin/x", "x", NULL },
+	{ "backend", "root", "/usr/lib/..x/.y", "/usr//lib",
+		"\"/usr//lib\" has //, . or .. in it; write the plain path of that directory" },
+	{ "backend", "root", "/a/b", "/a/../b", NULL },
+	{ "backend", "root", "/a/b", "/a/./b", NULL },
 	{ "backend", "root", "/usr/lib/cgi-bin//", "/",
 		"/ holds every program there is; write the directory of those that are meant, such "
 		"as /usr/lib/cgi-bin" },

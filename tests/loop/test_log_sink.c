@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -206,6 +207,34 @@ write_lines(void *context)
 		log_sink_put(writer->sink, LOG_LEVEL_INFO, line, (size_t)n);
 	}
 	return NULL;
+}
+
+/* A file that may not grow takes the part of a line that there is room for, as a full disk does. */
+static void
+line_behind_one_that_was_cut_begins_anew(void **state)
+{
+	const struct directory_path path = directory_path(&directory, "small");
+	struct rlimit before, small;
+	uint64_t dropped = 0;
+	struct stat st;
+
+	(void)state;
+	(void)signal(SIGXFSZ, SIG_IGN);
+	struct log_sink *sink = open_sink(LOG_SINK_FILE, path.text);
+
+	put(sink, "first");
+	assert_soon(stat(path.text, &st) == 0 && st.st_size > 0);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	small = (struct rlimit){ .rlim_cur = (rlim_t)st.st_size * 2 - 3,
+		.rlim_max = before.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+	put(sink, "other");
+	put(sink, "there is no room at all for this one");
+	assert_soon((dropped += log_sink_take_dropped(sink)) == 2);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+	put(sink, "second");
+	log_sink_close(sink);
+	assert_true(file_has("small", (const char *const[]){ "first", "oth", "second" }, 3));
 }
 
 static void
@@ -463,6 +492,7 @@ main(void)
 		TEST(renamed_or_removed_file_is_followed),
 		TEST(new_file_of_the_name_is_used),
 		TEST(full_disk_costs_lines_which_are_counted),
+		TEST(line_behind_one_that_was_cut_begins_anew),
 		TEST(lines_of_each_thread_are_whole_and_in_order),
 		TEST(standard_error_that_nobody_reads_blocks_nobody),
 		TEST(standard_error_gets_time_and_process_unless_it_is_the_journal),
