@@ -1,10 +1,15 @@
 /* Sending and judging; what the handler does is in rig.c. */
 #include "ask.h"
 
+#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 struct rig rig;
+uint16_t tcp_port;
+
+static int tcp_listening = -1;
 
 const char *const dump[] = { "REQUEST_METHOD", "GET", NULL };
 const char *const reads_body[] = { "REQUEST_METHOD", "POST", "MODE", "body", "CONTENT_LENGTH",
@@ -28,7 +33,30 @@ ask_tear_down(void **state)
 {
 	(void)state;
 	rig_close(&rig);
+	if (tcp_listening >= 0)
+		(void)close(tcp_listening);
+	tcp_listening = -1;
 	return 0;
+}
+
+static void
+listen_on_tcp(void *context)
+{
+	struct err err;
+
+	(void)context;
+	if (front_listen(rig.front, tcp_listening, &rig.listening, &err) != 0)
+		abort();
+}
+
+void
+ask_listen_on_tcp(int buffers)
+{
+	tcp_listening = tcp_listen(10, &tcp_port);
+	(void)fcntl(tcp_listening, F_SETFL, O_NONBLOCK);
+	/* For the connections that are accepted there. */
+	socket_limit_buffers(tcp_listening, buffers);
+	loop_thread_call(&rig.thread, listen_on_tcp, NULL);
 }
 
 void

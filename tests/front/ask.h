@@ -15,6 +15,11 @@ int ask_tear_down(void **state);
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, ask_set_up, ask_tear_down)
 
+/* Listens on TCP too from now on, with buffers of so many bytes in the kernel; closed with the rig.
+ */
+extern uint16_t tcp_port;
+void ask_listen_on_tcp(int buffers);
+
 /* The rig anew, with other settings. */
 void ask_anew(const struct front_settings *settings);
 

@@ -6,39 +6,14 @@
 #include <stdio.h>
 #include <unistd.h>
 
-static int tcp_listening;
-static uint16_t tcp_port;
-
 /* More than the kernel keeps for a connection over TCP here, and less than is read ahead. */
 enum { PART = 150000 };
-
-static void
-listen_on_tcp(void *context)
-{
-	struct err err;
-
-	(void)context;
-	if (front_listen(rig.front, tcp_listening, &rig.listening, &err) != 0)
-		abort();
-}
 
 static int
 set_up(void **state)
 {
 	(void)ask_set_up(state);
-	tcp_listening = tcp_listen(10, &tcp_port);
-	(void)fcntl(tcp_listening, F_SETFL, O_NONBLOCK);
-	/* For the connections that are accepted there. */
-	socket_limit_buffers(tcp_listening, 4096);
-	loop_thread_call(&rig.thread, listen_on_tcp, NULL);
-	return 0;
-}
-
-static int
-tear_down(void **state)
-{
-	(void)ask_tear_down(state);
-	(void)close(tcp_listening);
+	ask_listen_on_tcp(4096);
 	return 0;
 }
 
@@ -277,7 +252,7 @@ abort_of_another_and_noise_behind_a_held_body_end_nothing_early(void **state)
 }
 
 #undef TEST
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, ask_tear_down)
 
 int
 main(void)

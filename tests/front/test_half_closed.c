@@ -2,39 +2,13 @@
  * they look alike until something is sent. */
 #include "ask.h"
 
-#include <fcntl.h>
 #include <unistd.h>
-
-static int tcp_listening;
-static uint16_t tcp_port;
-
-static void
-listen_on_tcp(void *context)
-{
-	struct err err;
-
-	(void)context;
-	if (front_listen(rig.front, tcp_listening, &rig.listening, &err) != 0)
-		abort();
-}
 
 static int
 set_up(void **state)
 {
 	(void)ask_set_up(state);
-	tcp_listening = tcp_listen(10, &tcp_port);
-	(void)fcntl(tcp_listening, F_SETFL, O_NONBLOCK);
-	/* For the connections that are accepted there. */
-	socket_limit_buffers(tcp_listening, 65536);
-	loop_thread_call(&rig.thread, listen_on_tcp, NULL);
-	return 0;
-}
-
-static int
-tear_down(void **state)
-{
-	(void)ask_tear_down(state);
-	(void)close(tcp_listening);
+	ask_listen_on_tcp(65536);
 	return 0;
 }
 
@@ -128,7 +102,7 @@ work_is_ended_within_a_second(void **state)
 }
 
 #undef TEST
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, ask_tear_down)
 
 int
 main(void)
