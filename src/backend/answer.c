@@ -67,6 +67,12 @@ answer_connection_ended(struct exchange *exchange, const char *why)
 
 	if (exchange->state == EXCHANGE_ANSWERING && (exchange->body_ended || has_all))
 		answer_finish(exchange, 0);
+	else if (exchange->state == EXCHANGE_ASKED && exchange->head_reader.taken > 0 &&
+		exchange->pool->framing->ends_with_connection)
+		exchange_finish(exchange, EXCHANGE_BAD_HEAD, 0,
+			"%s: no head, or half of one: a response begins with fields, such as "
+			"Content-Type: text/plain, and an empty line",
+			exchange->server->name);
 	else
 		answer_broke_off(exchange, EXCHANGE_CLOSED, why);
 }

@@ -32,12 +32,18 @@ static void
 refuse_without_length(struct gate_request *request, unsigned status, const char *detail)
 {
 	struct gate *gate = request->gate;
+	uint64_t held;
 
-	gate_log_once_a_minute(gate, &gate->length_log,
-		status == 411 ? "An upload was answered with 411 because it came without its "
-				"length, and spool of its backend is 0."
-			      : "An upload was answered with 413 because it came without its "
-				"length, and is longer than spool of its backend.");
+	if (log_throttle_pass(&gate->length_log, loop_now_us(gate->loop), &held))
+		log_warn(status == 411
+				? "An upload was answered with 411 because it came without its "
+				  "length, and spool of its backend is 0."
+				: "An upload was answered with 413 because it came without its "
+				  "length, and is longer than spool of its backend.",
+			LOG_TEXT("backend",
+				request->plant->snapshot->config->backends[request->backend]->name),
+			LOG_TEXT("route", request->route->config->name),
+			LOG_SLICE("path", request->view.path), LOG_KEPT_BACK(held));
 	request->outcome = OUTCOME_NO_LENGTH;
 	answer_error(request, status, detail, 0);
 }

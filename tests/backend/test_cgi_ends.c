@@ -15,7 +15,8 @@ what_is_no_answer_is_told(void **state)
 		enum exchange_result result;
 	} rows[] = {
 		{ "exit 0", EXCHANGE_CLOSED },
-		{ "printf 'X: y\r\n'", EXCHANGE_CLOSED },
+		{ "printf 'X: y\r\n'", EXCHANGE_BAD_HEAD },
+		{ "echo hello", EXCHANGE_BAD_HEAD },
 		{ "echo no head; echo", EXCHANGE_BAD_HEAD },
 		{ "kill -SEGV $$", EXCHANGE_CLOSED },
 		{ "printf 'Content-Length: 5\r\n\r\nabc'", EXCHANGE_TRUNCATED },

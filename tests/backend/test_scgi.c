@@ -180,7 +180,8 @@ the_end_of_the_connection_ends_what_has_no_length(void **state)
 		{ "Content-Length: 3\r\n\r\nab", EXCHANGE_TRUNCATED },
 		{ "Content-Length: 3\r\n\r\nabcd", EXCHANGE_SURPLUS },
 		{ "", EXCHANGE_CLOSED },
-		{ "X: y\r\n", EXCHANGE_CLOSED },
+		{ "X: y\r\n", EXCHANGE_BAD_HEAD },
+		{ "hello\n", EXCHANGE_BAD_HEAD },
 		{ "no head\r\n\r\n", EXCHANGE_BAD_HEAD },
 		{ "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", EXCHANGE_BAD_HEAD },
 	};
