@@ -4,6 +4,8 @@
  */
 #include "scenario.h"
 
+#include "weir/url_path.h"
+
 #include <stdio.h>
 
 enum { TIMES_MAX = 100000 };
@@ -68,11 +70,18 @@ add_target(struct play *play, struct slice method, struct slice target, struct s
 {
 	const size_t mark = slice_find(target, '?');
 	const struct slice query = slice_skip(target, mark + (mark < target.len));
+	struct slice script = slice_first(target, mark);
+	char path[4096];
+	size_t len;
+	struct err err;
 
+	/* As web servers resolve it. */
+	if (target.len < sizeof path && url_path_normal(target, path, &len, &err) == 0)
+		script = slice_make(path, len);
 	return add_param(play, "REQUEST_METHOD=%.*s", (int)method.len, method.ptr) != 0 ||
 			add_param(play, "REQUEST_URI=%.*s", (int)target.len, target.ptr) != 0 ||
 			add_param(play, "QUERY_STRING=%.*s", (int)query.len, query.ptr) != 0 ||
-			add_param(play, "SCRIPT_NAME=%.*s", (int)mark, target.ptr) != 0 ||
+			add_param(play, "SCRIPT_NAME=%.*s", (int)script.len, script.ptr) != 0 ||
 			add_param(play, "REMOTE_ADDR=%.*s", (int)address.len, address.ptr) != 0
 		? -1
 		: 0;
