@@ -110,6 +110,10 @@ unsigned front_cut_all(struct front *front);
 
 enum front_role front_role_of(const struct front_request *request);
 
+/* Whether it is HEAD, whose answer has no body (RFC 9110 section 9.3.2), as far as its parameters
+ * can be read: HAProxy takes no answer to it that has one. */
+bool front_is_head(const struct front_request *request);
+
 /* The name-value pairs as they came, for passing on; but CONTENT_LENGTH is there once at the most.
  */
 struct slice front_params(const struct front_request *request);

@@ -221,7 +221,9 @@ conn_refuse(struct front_conn *conn, enum front_refusal refusal, const char *why
 		refusals[refusal].status, reason, refusals[refusal].field, strlen(detail) + 1,
 		detail);
 
+	const size_t body = front_is_head(&conn->request) ? strlen(detail) + 1 : 0;
+
 	conn->request.keep = false;
-	front_send(&conn->request, slice_make(head, (size_t)n));
+	front_send(&conn->request, slice_make(head, (size_t)n - body));
 	front_end(&conn->request, 0);
 }

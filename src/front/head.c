@@ -171,6 +171,19 @@ head_check_address(const struct front_request *request, struct err *err)
 	return 0;
 }
 
+bool
+front_is_head(const struct front_request *request)
+{
+	struct slice pairs = buf_slice(&request->params), name, value;
+	bool is_head = false;
+
+	while (fcgi_pair_next(&pairs, &name, &value) > 0) {
+		if (slice_is(name, SLICE("REQUEST_METHOD")))
+			is_head = slice_is(value, SLICE("HEAD"));
+	}
+	return is_head;
+}
+
 static bool
 is_from_apache(const struct front_request *request)
 {

@@ -325,5 +325,6 @@ answer_bare(struct front_request *front, unsigned status, const char *detail, in
 		&(const struct page){ .status = status,
 			.detail = detail,
 			.retry_after_s = retry_after_s,
+			.without_body = front_is_head(front),
 			.media = MEDIA_TEXT });
 }

@@ -79,6 +79,41 @@ assert_refused(struct slice pairs, unsigned status)
 	buf_release(&bytes);
 }
 
+static void
+a_refused_head_request_is_told_without_a_body(void **state)
+{
+	static const struct {
+		const char *method;
+		size_t many;
+		bool has_body;
+	} rows[] = { { "HEAD", 0, false }, { "GET", 0, true }, { "HEAD", 40000, false },
+		{ "GET", 40000, true } };
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH_OF(rows); i++) {
+		struct buf pairs, bytes;
+		struct answer answer;
+
+		bytes_init(&pairs);
+		bytes_init(&bytes);
+		put_pair(&pairs, SLICE("REQUEST_METHOD"), slice_of(rows[i].method));
+		for (size_t j = 0; j < rows[i].many; j++)
+			put_pair(&pairs, SLICE("N"), SLICE("v"));
+		/* Two that differ: 400. */
+		put_pair(&pairs, SLICE("CONTENT_LENGTH"), SLICE("1"));
+		put_pair(&pairs, SLICE("CONTENT_LENGTH"), SLICE("2"));
+		put_parameters(&bytes, buf_slice(&pairs), 60000);
+		ask(&answer, buf_slice(&bytes));
+		assert_true(answer_is_whole(&answer));
+		assert_int_equal(answer_status(&answer), rows[i].many > 0 ? 431 : 400);
+		assert_int_equal(answer_field_count(&answer, "Content-Length"), 1);
+		assert_row((answer_body(&answer).len > 0) == rows[i].has_body, "row %zu", i);
+		answer_release(&answer);
+		buf_release(&bytes);
+		buf_release(&pairs);
+	}
+}
+
 /* ---- sizes ---- */
 
 /* Pairs that take exactly so many bytes. */
@@ -327,6 +362,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(a_refused_head_request_is_told_without_a_body),
 		TEST(parameters_of_any_size_in_any_number_of_records),
 		TEST(more_than_max_head_is_431),
 		TEST(more_than_max_params_is_431),
