@@ -5,6 +5,8 @@
  */
 #include "stripe.h"
 
+#include "../lib/valgrind.h"
+
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
@@ -223,15 +225,6 @@ teardown(void **state)
 {
 	(void)state;
 	return munmap(shared, sizeof *shared);
-}
-
-/* Its own instructions would be stepped through. */
-static bool
-runs_under_valgrind(void)
-{
-	const char *preload = getenv("LD_PRELOAD");
-
-	return preload != NULL && strstr(preload, "vgpreload") != NULL;
 }
 
 int

@@ -1,5 +1,6 @@
 /* Places of breakers that two take at the same time, each in the middle of what the other does: one
  * is held up where the clock is read, or at any instruction. */
+#include "../lib/valgrind.h"
 #include "../unit.h"
 #include "weir/breaker.h"
 #include "weir/clock.h"
@@ -139,6 +140,8 @@ an_outage_that_is_told_in_a_place_while_it_is_taken_stays_told(void **state)
 	int status;
 
 	(void)state;
+	if (runs_under_valgrind())
+		skip();
 	open_places(1);
 	first = attach("first");
 	const pid_t pid = fork();
