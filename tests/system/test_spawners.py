@@ -173,7 +173,10 @@ class LighttpdStartsPhpCgi(Case):
     def test_one_that_is_killed_is_started_again(self):
         self.ask_until_admitted()
         first = self.front.weirs()
-        for pid in descendants_of(self.front.pid):      # php-cgi and the processes that it forked
+        # php-cgi and the four that it forks: one that is left over would hold the port.
+        everybody = wait_until(lambda: len(descendants_of(self.front.pid)) == 5 and
+                               descendants_of(self.front.pid), "all of them run")
+        for pid in everybody:
             os.kill(pid, signal.SIGKILL)
         wait_until(lambda: self.front.weirs() and self.front.weirs() != first, "another one runs")
         self.ask_until_admitted()
