@@ -2,6 +2,7 @@
 by its id."""
 
 import ctypes
+import contextlib
 import os
 import resource
 import signal
@@ -46,10 +47,19 @@ def die_with_parent(number=signal.SIGKILL):
     _prctl(PR_SET_PDEATHSIG, int(number))
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+def free_port(count=1):
+    """The first of so many in a row."""
+    while True:
+        with contextlib.ExitStack() as stack:
+            probes = [stack.enter_context(socket.socket()) for _ in range(count)]
+            probes[0].bind(("127.0.0.1", 0))
+            first = probes[0].getsockname()[1]
+            try:
+                for number in range(1, count):
+                    probes[number].bind(("127.0.0.1", first + number))
+            except (OSError, OverflowError):
+                continue
+            return first
 
 
 def children_of(pid):
