@@ -1,8 +1,8 @@
 """A server's process: started so that it cannot outlive the test, asked until it answers, stopped
 by its id."""
 
-import ctypes
 import contextlib
+import ctypes
 import os
 import resource
 import signal
