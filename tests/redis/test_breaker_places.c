@@ -57,6 +57,7 @@ teardown(void **state)
 	breaker_free(other);
 	breaker_free(first);
 	breaker_free(second);
+	one = other = first = second = NULL;
 	return munmap(areas.host, areas.size);
 }
 
