@@ -5,6 +5,8 @@
 #include "weir/counter.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -81,20 +83,39 @@ idle_connections_give_way_before_descriptors_are_out(void **state)
 }
 
 /* It has left our hands, but nobody has read it yet. */
+static pthread_mutex_t loop_lock = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic bool is_held;
+
 static void
 wait_for_lock(void *context)
 {
-	pthread_mutex_t *lock = context;
+	(void)context;
+	atomic_store(&is_held, true);
+	(void)pthread_mutex_lock(&loop_lock);
+	(void)pthread_mutex_unlock(&loop_lock);
+	atomic_store(&is_held, false);
+}
 
-	(void)pthread_mutex_lock(lock);
-	(void)pthread_mutex_unlock(lock);
+/* The loop does nothing until it is let go. */
+static void
+hold_loop(void)
+{
+	(void)pthread_mutex_lock(&loop_lock);
+	assert_int_equal(loop_post(rig.thread.loop, wait_for_lock, NULL), 0);
+	assert_soon(atomic_load(&is_held));
+}
+
+static void
+let_loop_go(void)
+{
+	(void)pthread_mutex_unlock(&loop_lock);
+	assert_soon(!atomic_load(&is_held));
 }
 
 /* The new connection comes before the requests, and is taken when they are there. */
 static void
 request_that_is_not_read_yet_is_not_dropped_to_make_room(void **state)
 {
-	pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	int fds[5];
 
 	(void)state;
@@ -104,13 +125,12 @@ request_that_is_not_read_yet_is_not_dropped_to_make_room(void **state)
 		ask_whole(fds[i], dump, true);
 		assert_answer_of(fds[i], 0);
 	}
-	(void)pthread_mutex_lock(&lock);
-	assert_int_equal(loop_post(rig.thread.loop, wait_for_lock, &lock), 0);
+	hold_loop();
 	fds[4] = rig_connect(&rig);
 	for (size_t i = 0; i < LENGTH_OF(fds) - 2; i++)
 		ask_whole(fds[i], dump, true);
 	ask_whole(fds[4], dump, true);
-	(void)pthread_mutex_unlock(&lock);
+	let_loop_go();
 	for (size_t i = 0; i < LENGTH_OF(fds); i++) {
 		if (i != 3)
 			assert_answer_of(fds[i], 0);
@@ -127,12 +147,9 @@ enum { KEPT = 80, EXCESS = 64, NEW_A_ROUND = 16, ROUNDS = 8 };
 static void
 come_before_requests(int *fresh, int *kept)
 {
-	pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-
 	/* The turn that answered has ended: who is dropped in it has been. */
 	rig_want_body(&rig);
-	(void)pthread_mutex_lock(&lock);
-	assert_int_equal(loop_post(rig.thread.loop, wait_for_lock, &lock), 0);
+	hold_loop();
 	for (size_t i = 0; i < NEW_A_ROUND; i++)
 		fresh[i] = rig_connect(&rig);
 	for (size_t i = 0; i < KEPT; i++) {
@@ -143,7 +160,7 @@ come_before_requests(int *fresh, int *kept)
 			kept[i] = -1;
 		}
 	}
-	(void)pthread_mutex_unlock(&lock);
+	let_loop_go();
 	for (size_t i = 0; i < KEPT; i++) {
 		if (kept[i] >= 0)
 			assert_answer_of(kept[i], 0);
