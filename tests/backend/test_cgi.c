@@ -11,6 +11,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* In the place of the system's (the linker's --wrap). */
+void *__wrap_calloc(size_t count, size_t size);
+void *__real_calloc(size_t count, size_t size);
+
+static unsigned until_failure; /* which of the next pieces of memory is not to be had; 0: none */
+
+void *
+__wrap_calloc(size_t count, size_t size)
+{
+	if (until_failure > 0 && --until_failure == 0)
+		return NULL;
+	return __real_calloc(count, size);
+}
+
 static void
 assert_body(const struct talk *talk, const char *expected)
 {
@@ -295,6 +309,35 @@ without_descriptors_a_program_is_not_to_be_had_now(void **state)
 		(void)close(held[--count]);
 }
 
+/* The program has been found by then, which is no result of the request. */
+static void
+without_memory_a_request_is_refused_with_a_reason(void **state)
+{
+	enum { PIECES = 12 };
+	unsigned refused = 0;
+
+	(void)state;
+	program_write("x", "printf 'X: y\r\n\r\nok'");
+	for (unsigned nth = 1; nth <= PIECES; nth++) {
+		struct talk talk;
+
+		until_failure = nth;
+		const bool is_started = program_start(&talk, "x", NULL);
+
+		until_failure = 0;
+		if (is_started) {
+			exchange_body_end(talk.exchange);
+			talk_finish(&talk);
+		} else {
+			refused++;
+			assert_row(talk.result == EXCHANGE_BUSY && talk.why[0] != '\0', "%u: %s",
+				nth, exchange_result_names[talk.result]);
+		}
+		talk_release(&talk);
+	}
+	assert_in_range(refused, 2, PIECES - 1);
+}
+
 int
 main(void)
 {
@@ -309,6 +352,7 @@ main(void)
 		TEST(a_program_may_answer_as_a_server_would),
 		TEST(what_the_kernel_would_not_take_is_refused_before),
 		TEST(a_zero_byte_reaches_no_program),
+		TEST(without_memory_a_request_is_refused_with_a_reason),
 		TEST(without_descriptors_a_program_is_not_to_be_had_now),
 	};
 
