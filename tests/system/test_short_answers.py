@@ -11,7 +11,7 @@ import threading
 import weirtest
 from weirtest import Case, Lighttpd, Nginx, Weir, fcgi
 from weirtest.apache import ApacheFcgid, ApacheProxy
-from weirtest.client import connect
+from weirtest.client import ask, connect
 
 ROUTES = """\
 [backend application]
@@ -22,6 +22,7 @@ match = *
 """
 
 SHORT = b"Content-Type: text/plain\r\nContent-Length: 100\r\n\r\n0123456789"
+HALF = b"Content-Type: text/plain\r\n\r\nhalf"
 FULL = b"Content-Type: text/plain\r\nContent-Length: 6\r\n\r\nSECOND"
 END = fcgi.record(fcgi.END_REQUEST, struct.pack("!IB3x", 0, 0))
 
@@ -55,8 +56,9 @@ class Application:
                 params += content
             elif kind == fcgi.STDIN and length == 0:
                 break
-        peer.sendall(fcgi.record(fcgi.STDOUT, FULL if b"do=full" in params else SHORT))
-        if b"do=gone" not in params:
+        answer = (FULL if b"do=full" in params else HALF if b"do=half" in params else SHORT)
+        peer.sendall(fcgi.record(fcgi.STDOUT, answer))
+        if b"do=gone" not in params and answer != HALF:
             peer.sendall(fcgi.record(fcgi.STDOUT) + END)
 
 
@@ -131,6 +133,25 @@ class BehindModProxyFcgi(FrontTests, ShortAnswers):
     @classmethod
     def make_front(cls):
         return ApacheProxy(cls.place, cls.weir())
+
+    def test_half_an_answer_without_a_length_is_seen_to_be_cut(self):
+        answer = ask(self.front.port, "/a.php?do=half")
+        self.assertEqual((answer.status, answer.is_whole), (200, False))
+
+
+class SpawnedWeir(Weir):
+    """Has its socket as descriptor 0, as from mod_fcgid."""
+
+    def command(self):
+        return ["spawn-fcgi", "-n", "-M", "0666", "-s", self.socket, "--", *super().command()]
+
+
+class BehindModProxyFcgiBySpawnFcgi(BehindModProxyFcgi):
+    needs = ("apache2", "spawn-fcgi")
+
+    @classmethod
+    def weir(cls):
+        return cls.start_for_class(SpawnedWeir(cls.place, None, cls.routes, spawned=True)).socket
 
 
 class BehindModFcgid(FrontTests, ShortAnswers):
