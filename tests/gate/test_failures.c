@@ -53,7 +53,7 @@ failing_application_has_its_own_status_counter_and_log_line(void **state)
 	static const char *const more[] = { "HTTP_ACCEPT", "application/json", NULL };
 
 	(void)state;
-	serve(APP "idle_timeout = 100ms\n" ALL, closes_at_once);
+	serve(APP "idle_timeout = 1s\n" ALL, closes_at_once);
 	for (size_t i = 0; i < LENGTH_OF(rows); i++) {
 		const int64_t failures = rig_backend_failures("app", rows[i].reason),
 			      outcomes = rig_outcome("all", rows[i].outcome);
