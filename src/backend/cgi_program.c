@@ -1,7 +1,8 @@
 /*
  * Which program. A path is looked up beneath the root by the kernel (openat2(2) with
- * RESOLVE_BENEATH), or what an absolute link leads to is held against the root, so neither `..` nor
- * a symbolic link leads out of it, whatever the web server made of the URL. Where a part of the
+ * RESOLVE_BENEATH), or what it leads to is held against the root, where there is an absolute link
+ * on the way or no openat2, so neither `..` nor a symbolic link leads out of it, whatever the web
+ * server made of the URL. Where a part of the
  * path is a file and not a directory, what is behind it is PATH_INFO.
  */
 #include "cgi_private.h"
@@ -63,10 +64,8 @@ real_path(int fd, char path[PATH_MAX])
 	return len > 0 && len < PATH_MAX ? (size_t)len : 0;
 }
 
-/* An absolute link leads out for openat2, though it may lead to a place below the root: held
- * against that is what was opened. */
 static int
-open_by_link(int root, const char *path)
+open_and_compare(int root, const char *path)
 {
 	char top[PATH_MAX], place[PATH_MAX];
 	const int fd = open(path, O_PATH | O_CLOEXEC);
@@ -81,6 +80,25 @@ open_by_link(int root, const char *path)
 	(void)close(fd);
 	errno = EXDEV;
 	return -1;
+}
+
+/*
+ * An absolute link leads out for openat2, though it may lead to a place below the root. And there
+ * may be no openat2: before Linux 5.6, where a container forbids what it does not know, and under
+ * systemd's RestrictSUIDSGID=.
+ */
+static int
+open_program(int root, const char *path, const char *below)
+{
+	if (below[0] == '\0') {
+		errno = ENOENT; /* the root itself */
+		return -1;
+	}
+	const int fd = open_beneath(root, below);
+
+	if (fd >= 0 || (errno != EXDEV && errno != ENOSYS && errno != EPERM))
+		return fd;
+	return open_and_compare(root, path);
 }
 
 /* A program that takes on another user's rights is nobody's to start from the network. */
@@ -145,8 +163,7 @@ walk(char *path, size_t root_len, int root, struct err *why)
 	struct stat status;
 	int fd;
 
-	while ((fd = open_beneath(root, below)) < 0 &&
-		(errno != EXDEV || (fd = open_by_link(root, path)) < 0)) {
+	while ((fd = open_program(root, path, below)) < 0) {
 		const int error = errno;
 
 		/* Something before it is a file, or not there. */

@@ -3,9 +3,14 @@
 
 #include "weir/fcgi.h"
 
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 static void
 assert_body(const struct talk *talk, const char *expected)
@@ -184,6 +189,40 @@ an_interpreter_is_told_the_script(void **state)
 	}
 }
 
+/* ---- without openat2(2), as under weir.service ---- */
+
+/* From now on, for this thread and what it starts. The latest filter's error is the one. */
+static int
+openat2_fails(int error)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat2, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)error),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog program = { .len = LENGTH_OF(code), .filter = code };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+		prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+		return -1;
+	return syscall(SYS_openat2, -1, "", NULL, 0) < 0 && errno == error ? 0 : -1;
+}
+
+static int
+openat2_is_not_there(void **state)
+{
+	(void)state;
+	return openat2_fails(ENOSYS);
+}
+
+static int
+openat2_is_forbidden(void **state)
+{
+	(void)state;
+	return openat2_fails(EPERM);
+}
+
 int
 main(void)
 {
@@ -193,6 +232,12 @@ main(void)
 		TEST(one_program_takes_all),
 		TEST(an_interpreter_is_told_the_script),
 	};
+	const struct CMUnitTest without[] = {
+		TEST(the_path_is_split_at_the_program),
+		TEST(what_is_no_program_is_refused),
+	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, NULL, NULL) +
+		cmocka_run_group_tests(without, openat2_is_not_there, NULL) +
+		cmocka_run_group_tests(without, openat2_is_forbidden, NULL);
 }
