@@ -107,8 +107,13 @@ void exchange_resume(struct exchange *exchange);
  * send nevertheless nothing is told. It has 2 seconds to end the request by itself, or idle_timeout
  * if that is less. Then the exchange ends as complete, and an application that is still sending is
  * ended as by exchange_cancel.
+ *
+ * With `by_client` it was the client who wanted no body (HEAD), so that is no word of the
+ * application's on its work. A program that has not closed its output then keeps the exchange, as
+ * it does with a body, for as long as idle_timeout, and is ended then and by exchange_cancel: HEAD
+ * must not get more programs at a time than GET.
  */
-void exchange_end_with_head(struct exchange *exchange);
+void exchange_end_with_head(struct exchange *exchange, bool by_client);
 
 /* Whether all of the answer has been told, as its Content-Length says, though the application has
  * not ended the request yet. */

@@ -42,12 +42,21 @@ answer_finish(struct exchange *exchange, uint32_t app_status)
 }
 
 /* Nothing is missing of the answer. A program that is silent may be working on, and has its time
- * for that; who goes on sending what nobody takes would do so for ever. */
+ * for that, within the exchange if the client wanted no body; who goes on sending what nobody takes
+ * would do so for ever. */
 void
 answer_waited_enough(struct exchange *exchange)
 {
-	exchange->is_endless = exchange->dropped_us > 0 &&
-		loop_now_us(exchange->pool->loop) - exchange->dropped_us < STILL_US;
+	const int64_t now = loop_now_us(exchange->pool->loop);
+	const bool is_sending = exchange->dropped_us > 0 && now - exchange->dropped_us < STILL_US;
+
+	if (exchange->process != NULL && exchange->ends_by_client && !is_sending &&
+		!exchange->is_worked_on) {
+		exchange->is_worked_on = true;
+		stream_set_deadline(exchange->stream, now + exchange->pool->idle_timeout_us);
+		return;
+	}
+	exchange->is_endless = is_sending || exchange->is_worked_on;
 	answer_finish(exchange, 0);
 }
 
@@ -125,9 +134,10 @@ take_head(struct exchange *exchange, struct slice *content)
 }
 
 void
-exchange_end_with_head(struct exchange *exchange)
+exchange_end_with_head(struct exchange *exchange, bool by_client)
 {
 	exchange->ends_with_head = true;
+	exchange->ends_by_client = by_client;
 }
 
 /* What is beyond Content-Length would be taken for the next response on the client's connection
@@ -143,6 +153,10 @@ within_length(struct exchange *exchange, struct slice content)
 		exchange->dropped_us = loop_now_us(exchange->pool->loop);
 		/* To HEAD a body is sent by most applications, and is no mistake worth telling. */
 		exchange->has_surplus = !exchange->ends_with_head;
+		if (exchange->is_worked_on) {
+			exchange->is_worked_on = false;
+			answer_body_ended(exchange);
+		}
 	}
 	return slice_first(content, left);
 }

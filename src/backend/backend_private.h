@@ -125,6 +125,8 @@ struct exchange {
 	bool is_whole; /* nothing is missing of the answer */
 	bool body_ended; /* the answer's: only the end of the request is waited for */
 	bool ends_with_head; /* the answer: it has no body, whatever comes */
+	bool ends_by_client; /* that is so because of HEAD */
+	bool is_worked_on; /* a program is silent, and its end is waited for */
 	bool has_surplus; /* more body came than its Content-Length said */
 	int64_t dropped_us; /* when something came last behind the answer's end; 0: never */
 	bool is_endless; /* the application still sent when it was waited for no more */

@@ -15,6 +15,17 @@ enum { HEAD_ARENA_MAX = 256 * 1024 };
 
 /* ---- the end ---- */
 
+/* How long the program may run on: what the application has answered whole may be worked on, what
+ * the client cut short may not. */
+static int64_t
+may_run_us(const struct exchange *exchange)
+{
+	const bool is_answered =
+		exchange->is_whole || (exchange->body_ended && !exchange->ends_by_client);
+
+	return is_answered && !exchange->is_endless ? exchange->pool->idle_timeout_us : 0;
+}
+
 static void
 destroy(struct exchange *exchange)
 {
@@ -26,10 +37,7 @@ destroy(struct exchange *exchange)
 	else
 		stream_close(exchange->stream);
 	if (exchange->process != NULL)
-		cgi_process_leave(exchange->process,
-			(exchange->is_whole || exchange->body_ended) && !exchange->is_endless
-				? pool->idle_timeout_us
-				: 0);
+		cgi_process_leave(exchange->process, may_run_us(exchange));
 	buf_release(&exchange->early);
 	cgi_head_reader_release(&exchange->head_reader);
 	arena_release(&exchange->arena);

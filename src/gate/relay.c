@@ -39,6 +39,12 @@ choose_fields(struct gate_request *request, struct cgi_head *head)
 	return fields;
 }
 
+static bool
+is_head(const struct gate_request *request)
+{
+	return slice_is(request->view.method, SLICE("HEAD"));
+}
+
 /* A client reads no body then, and would take one for the next answer (RFC 9110 sections 6.4.1,
  * 15.3.5, 15.3.6 and 15.4.5). Nor may the first two tell a length (8.6). */
 static bool
@@ -48,7 +54,7 @@ has_no_body(const struct gate_request *request, struct cgi_head *head)
 		(void)cgi_head_remove(head, SLICE("Content-Length"));
 		return true;
 	}
-	return head->status == 304 || slice_is(request->view.method, SLICE("HEAD"));
+	return head->status == 304 || is_head(request);
 }
 
 /* Where the web server sends a file of its own in the place of the body, what is said of that file
@@ -81,7 +87,7 @@ on_head(void *context, struct cgi_head *head)
 	front_send(request->front, buf_slice(out));
 	request->head_sent = true;
 	if (without_body)
-		exchange_end_with_head(request->exchange);
+		exchange_end_with_head(request->exchange, is_head(request));
 	/* What it says is not what comes. */
 	if (without_body || leads_to_file(head))
 		head->content_length = -1;

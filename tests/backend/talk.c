@@ -67,7 +67,7 @@ on_head(void *context, struct cgi_head *head)
 	}
 	came(talk);
 	if (talk->wants_no_body)
-		exchange_end_with_head(talk->exchange);
+		exchange_end_with_head(talk->exchange, talk->is_head);
 	return !talk->refuses_head;
 }
 

@@ -37,6 +37,7 @@ struct talk {
 	char error_start[64];
 	bool refuses_head;
 	bool wants_no_body; /* says so when the head has come */
+	bool is_head; /* and that it is by the client */
 	uint64_t hold_after; /* bytes of the body; the exchange is held then */
 
 	uint64_t to_send; /* bytes of zeros that talk_feed gives as the request's body */

@@ -150,6 +150,57 @@ who_goes_on_sending_behind_the_answer_is_ended(void **state)
 	talk_release(&silent);
 }
 
+/* As long as GET would, though nothing is wanted of it: who counts requests counts it. */
+static void
+head_lasts_as_long_as_its_program(void **state)
+{
+	struct talk talk, left, without_body;
+
+	(void)state;
+	program_write("x", "printf 'X: y\r\n\r\n'; until test -e go; do sleep 0.02; done");
+	program_write("left", "printf 'X: y\r\n\r\n'; echo $$ > left-pid; exec sleep 100");
+	program_write("204",
+		"printf 'Status: 204\r\n\r\n'; until test -e go; do sleep 0.02; done; echo 1 > "
+		"after");
+	assert_true(program_start(&talk, "x", NULL));
+	assert_true(program_start(&left, "left", NULL));
+	assert_true(program_start(&without_body, "204", NULL));
+	talk.wants_no_body = left.wants_no_body = without_body.wants_no_body = true;
+	talk.is_head = left.is_head = true;
+	run_loop_for_ms(loop, 2500);
+	assert_int_equal(talk.heads, 1);
+	assert_false(talk.ended);
+	assert_false(left.ended);
+	assert_true(without_body.ended);
+	talk_cancel(&left);
+	assert_gone(program_number("left-pid"));
+	directory_write(&directory, "go", SLICE(""));
+	talk_finish(&talk);
+	assert_int_equal(talk.result, EXCHANGE_COMPLETE);
+	(void)program_number("after");
+	talk_release(&talk);
+	talk_release(&left);
+	talk_release(&without_body);
+}
+
+/* Silent for longer than a program may be, it is ended. */
+static void
+head_is_ended_by_silence(void **state)
+{
+	struct talk talk;
+
+	(void)state;
+	programs.idle_timeout_us = 500000;
+	programs_renew();
+	program_write("x", "printf 'X: y\r\n\r\n'; echo $$ > self; exec sleep 100");
+	assert_true(program_start(&talk, "x", NULL));
+	talk.wants_no_body = talk.is_head = true;
+	talk_finish(&talk);
+	assert_int_equal(talk.result, EXCHANGE_COMPLETE);
+	assert_gone(program_number("self"));
+	talk_release(&talk);
+}
+
 static void
 who_holds_the_error_output_delays_nothing(void **state)
 {
@@ -243,6 +294,8 @@ main(void)
 		TEST(silence_ends_it),
 		TEST(closed_output_ends_the_answer_and_not_the_program),
 		TEST(who_goes_on_sending_behind_the_answer_is_ended),
+		TEST(head_lasts_as_long_as_its_program),
+		TEST(head_is_ended_by_silence),
 		TEST(who_holds_the_error_output_delays_nothing),
 		TEST(nothing_is_left_of_a_thousand),
 	};

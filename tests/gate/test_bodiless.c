@@ -2,6 +2,7 @@
  * has none (RFC 9110 sections 6.4.1, 8.6 and 15.3.6). */
 #include "serve.h"
 
+#include <poll.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -152,6 +153,28 @@ programs_answer_has_no_body_where_none_has_a_place(void **state)
 	assert_rows();
 }
 
+/* With HEAD nobody gets more programs at a time than with GET, whether he stays or leaves. */
+static void
+head_holds_its_place_as_long_as_its_program(void **state)
+{
+	static const char *const head[] = { "REQUEST_METHOD", "HEAD", NULL };
+
+	(void)state;
+	serve(PROGRAM "[limit one]\npolicy = concurrent 1\n" ALL "limit = one\n", says_nothing);
+	directory_write(&rig.directory, "program",
+		SLICE("#!/bin/sh\nprintf 'X: y\\r\\n\\r\\n'\nexec sleep 100\n"));
+	assert_int_equal(chmod(directory_path(&rig.directory, "program").text, 0755), 0);
+	const int fd = begin(false, head);
+
+	assert_true(send_body(fd, 0, true));
+	assert_soon(rig_in_flight() == 1);
+	(void)poll(NULL, 0, 2500);
+	assert_int_equal(rig_status(&rig, "HEAD", "/", NULL), 429);
+	assert_int_equal(rig_in_flight(), 1);
+	(void)close(fd);
+	assert_soon(rig_in_flight() == 0);
+}
+
 int
 main(void)
 {
@@ -161,6 +184,7 @@ main(void)
 		TEST(body_without_end_is_not_read_for_ever),
 		TEST(long_body_that_ends_costs_no_connection),
 		TEST(programs_answer_has_no_body_where_none_has_a_place),
+		TEST(head_holds_its_place_as_long_as_its_program),
 	};
 
 	return rig_start() != 0 ? 1 : cmocka_run_group_tests(tests, NULL, NULL);
