@@ -105,8 +105,8 @@ void exchange_resume(struct exchange *exchange);
 /*
  * From within `head` only: the answer is whole with its head. Of the body that an application may
  * send nevertheless nothing is told. It has 2 seconds to end the request by itself, or idle_timeout
- * if that is less. Then the exchange ends as complete, and an application that is still sending is
- * ended as by exchange_cancel.
+ * if that is less, from when it takes no more of the request's body. Then the exchange ends as
+ * complete, and an application that is still sending is ended as by exchange_cancel.
  *
  * With `by_client` it was the client who wanted no body (HEAD), so that is no word of the
  * application's on its work. A program that has not closed its output then keeps the exchange, as
@@ -115,8 +115,8 @@ void exchange_resume(struct exchange *exchange);
  */
 void exchange_end_with_head(struct exchange *exchange, bool by_client);
 
-/* Whether all of the answer has been told, as its Content-Length says, though the application has
- * not ended the request yet. */
+/* Whether all of the request has been given and all of the answer been told, as its Content-Length
+ * says, though the application has not ended the request yet. */
 bool exchange_is_answered(const struct exchange *exchange);
 
 /* Closes the connection; no call comes any more. A program is ended, unless the answer is there:

@@ -21,7 +21,7 @@ static int64_t
 may_run_us(const struct exchange *exchange)
 {
 	const bool is_answered =
-		exchange->is_whole || (exchange->body_ended && !exchange->ends_by_client);
+		exchange->is_whole || (exchange_is_answered(exchange) && !exchange->ends_by_client);
 
 	return is_answered && !exchange->is_endless ? exchange->pool->idle_timeout_us : 0;
 }
@@ -69,7 +69,7 @@ exchange_finish(struct exchange *exchange, enum exchange_result result, uint32_t
 bool
 exchange_is_answered(const struct exchange *exchange)
 {
-	return exchange->body_ended;
+	return exchange->body_ended && exchange->body_given;
 }
 
 void
@@ -115,6 +115,15 @@ is_alive(struct exchange *exchange)
 	return exchange->untaken < before || (exchange->untaken == 0 && !exchange->body_given);
 }
 
+/* The answer is whole, but what the client uploads is still taken: a program that has said 204 and
+ * writes its input to a file would take our leaving for the upload's end. */
+static bool
+is_uploading(struct exchange *exchange)
+{
+	return !exchange->body_given && (exchange->process != NULL || exchange->ends_with_head) &&
+		is_alive(exchange);
+}
+
 static void
 on_expired(void *context)
 {
@@ -123,6 +132,8 @@ on_expired(void *context)
 	if (exchange->state == EXCHANGE_CONNECTING)
 		exchange_connect_failed(
 			exchange, EXCHANGE_TIMEOUT, "not connected within connect_timeout");
+	else if (exchange->body_ended && is_uploading(exchange))
+		answer_body_ended(exchange);
 	else if (exchange->body_ended)
 		answer_waited_enough(exchange);
 	else if (is_alive(exchange))

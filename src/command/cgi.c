@@ -53,9 +53,9 @@ ends_word(struct slice query)
 }
 
 /* Whether `argument` may have been made of the query's first word. Apache writes a backslash before
- * what a shell would take for its own. */
+ * what a shell would take for its own (`is_escaped`), others do not. */
 static bool
-begins_with(struct slice query, const char *argument)
+begins_with(struct slice query, const char *argument, bool is_escaped)
 {
 	while (*argument != '\0' && query.len > 0 && query.ptr[0] == '+')
 		query = slice_skip(query, 1);
@@ -64,7 +64,7 @@ begins_with(struct slice query, const char *argument)
 			return false;
 		const char c = cut_byte(&query);
 
-		if (*argument == '\\' && c != '\\')
+		if (*argument == '\\' && is_escaped)
 			argument++;
 		if (*argument != c)
 			return false;
@@ -85,7 +85,8 @@ are_the_query(int argc, char **argv)
 		return false;
 	for (size_t i = 0; i < query.len; i++)
 		words += query.ptr[i] == '+' || query.ptr[i] == '%';
-	return argc - 1 <= words && begins_with(query, argv[1]);
+	return argc - 1 <= words &&
+		(begins_with(query, argv[1], true) || begins_with(query, argv[1], false));
 }
 
 bool

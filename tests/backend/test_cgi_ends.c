@@ -135,6 +135,8 @@ who_goes_on_sending_behind_the_answer_is_ended(void **state)
 	assert_true(program_start(&endless, "endless", NULL));
 	assert_true(program_start(&silent, "silent", NULL));
 	endless.wants_no_body = silent.wants_no_body = true;
+	exchange_body_end(endless.exchange);
+	exchange_body_end(silent.exchange);
 	const int64_t start_us = clock_monotonic_us();
 
 	talk_finish(&endless);
@@ -167,6 +169,9 @@ head_lasts_as_long_as_its_program(void **state)
 	assert_true(program_start(&without_body, "204", NULL));
 	talk.wants_no_body = left.wants_no_body = without_body.wants_no_body = true;
 	talk.is_head = left.is_head = true;
+	exchange_body_end(talk.exchange);
+	exchange_body_end(left.exchange);
+	exchange_body_end(without_body.exchange);
 	run_loop_for_ms(loop, 2500);
 	assert_int_equal(talk.heads, 1);
 	assert_false(talk.ended);
@@ -183,6 +188,63 @@ head_lasts_as_long_as_its_program(void **state)
 	talk_release(&without_body);
 }
 
+/* Who answers before he has read the body gets all of it nevertheless. */
+static void
+early_answer_does_not_cut_the_upload(void **state)
+{
+	static const char *const heads[] = { "Status: 204\\r\\n\\r\\n",
+		"Content-Length: 2\\r\\n\\r\\nok" };
+	static const char piece[1000];
+
+	(void)state;
+	programs.idle_timeout_us = 300000;
+	programs_renew();
+	for (size_t i = 0; i < LENGTH_OF(heads); i++) {
+		struct talk talk;
+		char script[200];
+
+		(void)snprintf(
+			script, sizeof script, "printf '%s'; wc -c > count-%zu", heads[i], i);
+		program_write("x", script);
+		assert_true(program_start(&talk, "x", NULL));
+		talk.wants_no_body = i == 0;
+		for (unsigned sent = 0; sent < 15; sent++) {
+			run_loop_for_ms(loop, 100);
+			assert_false(talk.ended);
+			exchange_body(talk.exchange, slice_make(piece, sizeof piece));
+		}
+		exchange_body_end(talk.exchange);
+		talk_finish(&talk);
+		assert_int_equal(talk.result, EXCHANGE_COMPLETE);
+		(void)snprintf(script, sizeof script, "count-%zu", i);
+		assert_int_equal(program_number(script), 15000);
+		talk_release(&talk);
+	}
+}
+
+/* Half an upload must not be taken for the whole, though the answer had come. */
+static void
+client_that_leaves_its_upload_ends_the_program(void **state)
+{
+	struct talk talk;
+
+	(void)state;
+	program_write("x",
+		"printf 'Content-Length: 2\r\n\r\nok'; echo $$ > self; cat > part; sleep 0.3; "
+		"mv part whole");
+	assert_true(program_start(&talk, "x", NULL));
+	exchange_body(talk.exchange, SLICE("half"));
+	const int self = program_number("self");
+
+	run_loop_for_ms(loop, 100);
+	assert_int_equal(talk.body_len, 2);
+	talk_cancel(&talk);
+	assert_gone(self);
+	assert_int_equal(access(directory_path(&directory, "part").text, F_OK), 0);
+	assert_int_equal(access(directory_path(&directory, "whole").text, F_OK), -1);
+	talk_release(&talk);
+}
+
 /* Silent for longer than a program may be, it is ended. */
 static void
 head_is_ended_by_silence(void **state)
@@ -195,6 +257,7 @@ head_is_ended_by_silence(void **state)
 	program_write("x", "printf 'X: y\r\n\r\n'; echo $$ > self; exec sleep 100");
 	assert_true(program_start(&talk, "x", NULL));
 	talk.wants_no_body = talk.is_head = true;
+	exchange_body_end(talk.exchange);
 	talk_finish(&talk);
 	assert_int_equal(talk.result, EXCHANGE_COMPLETE);
 	assert_gone(program_number("self"));
@@ -295,6 +358,8 @@ main(void)
 		TEST(closed_output_ends_the_answer_and_not_the_program),
 		TEST(who_goes_on_sending_behind_the_answer_is_ended),
 		TEST(head_lasts_as_long_as_its_program),
+		TEST(early_answer_does_not_cut_the_upload),
+		TEST(client_that_leaves_its_upload_ends_the_program),
 		TEST(head_is_ended_by_silence),
 		TEST(who_holds_the_error_output_delays_nothing),
 		TEST(nothing_is_left_of_a_thousand),

@@ -150,6 +150,11 @@ class Aborts(Case):
             "connections": metrics.get("weir_connections"),
         }
 
+    def at_rest(self):
+        """What now() is when nothing of other tests is left: the application closes later."""
+        wait_until(lambda: not any(self.now().values()), "those of other tests are gone")
+        return self.now()
+
     def gone(self):
         return self.weir.metrics().total("weir_requests_total", outcome="client_gone")
 
@@ -158,7 +163,7 @@ class Aborts(Case):
 
     def assert_abort(self, begin, reached, leave=None):
         """`begin`: returns a connection on which a request has come so far."""
-        before, gone = self.now(), self.gone()
+        before, gone = self.at_rest(), self.gone()
         peer = begin()
         wait_until(reached, "the request has come so far")
         busy = self.now()
@@ -244,8 +249,7 @@ class Raw(StreamTests, Aborts):
     def test_head(self):
         """Nobody has been asked for it, and nobody counts it."""
         whole = fcgi.request(fcgi.usual_params("/a.php"))
-        wait_until(lambda: self.now()["connections"] == 0, "those of other tests are gone")
-        before, total = self.now(), self.weir.metrics().total("weir_requests_total")
+        before, total = self.at_rest(), self.weir.metrics().total("weir_requests_total")
         for sent in (whole[:20], whole[:60]):
             peer = connect(self.address)
             peer.sendall(sent)

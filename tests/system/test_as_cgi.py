@@ -234,6 +234,10 @@ class AsCgi(Case):
                 ("--version", ["--version"]),
                 ("%63heck+--connect+" + secret, ["check", "--connect", secret]),
                 ("identity+a%3bb", ["identity", "a\\;b"]),
+                # Apache's two backslashes for one, and as they came.
+                ("a%5C%5Cb", ["a\\\\\\\\b"]),
+                ("a%5C%5Cb", ["a\\\\b"]),
+                ("%5Ca%5C;", ["\\\\a\\\\\\;"]),
                 # An argument ends at a zero byte, and lists of them at some length.
                 ("check%00+" + secret, ["check", secret]),
                 ("check+" + secret + "%00.txt", ["check", secret]),
