@@ -176,7 +176,7 @@ body_that_was_looked_behind_stays_in_order(void **state)
 }
 
 /* It has taken all that it takes: nothing more within a while, which is no word on how soon it is
-   at work. */
+ * at work. */
 static bool
 takes_no_more(int fd, bool has_begun)
 {

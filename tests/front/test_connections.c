@@ -82,7 +82,6 @@ idle_connections_give_way_before_descriptors_are_out(void **state)
 	ask_allow(1000);
 }
 
-/* It has left our hands, but nobody has read it yet. */
 static pthread_mutex_t loop_lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic bool is_held;
 
@@ -96,7 +95,8 @@ wait_for_lock(void *context)
 	atomic_store(&is_held, false);
 }
 
-/* The loop does nothing until it is let go. */
+/* The loop does nothing until it is let go: what is sent meanwhile has left our hands, but nobody
+ * has read it yet. */
 static void
 hold_loop(void)
 {

@@ -154,6 +154,7 @@ after_a_few_misses_nobody_waits_any_more(void **state)
 	unsigned waited = 0;
 
 	open_both(shakes_hands_only);
+	assert_false(breaker_is_open(client.breaker));
 	for (unsigned i = 0; i < 50; i++) {
 		const struct decision decision = decide_in_time();
 
